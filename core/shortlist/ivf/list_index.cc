@@ -184,8 +184,10 @@ MemoryParts ListIndex::memory() const {
 }
 
 bool ListIndex::IsMasked(const ScanQuery& query) const {
-  return query.excluded != nullptr || query.allowed != nullptr ||
-         query.row_end < static_cast<RowIndex>(keyed_.size());
+  if (query.row_end < static_cast<RowIndex>(keyed_.size())) return true;
+  // What is left out may have no key here.
+  return (query.excluded != nullptr || query.allowed != nullptr) &&
+         query.eligible_count != lists_.key_count();
 }
 
 const ListValues* ListIndex::ValuesOf(const ScanQuery& query,

@@ -15,8 +15,6 @@ namespace {
 // Blocks that are passed at once.
 constexpr std::size_t kGroupBlocks = 16;
 
-double Uniform(std::uint64_t i) { return UniformFrom(SplitMixBits(0, i)); }
-
 }  // namespace
 
 void TailSample::Add(const float* exps, std::int64_t count, float max) {
@@ -71,16 +69,19 @@ double TailSample::LogSum() const {
   return sum > 0 ? max + std::log(sum) : kMinusInfinity;
 }
 
-void TailSample::DrawBlocks(std::int64_t count,
+void TailSample::DrawBlocks(std::int64_t count, std::uint64_t seed,
                             std::vector<Draw>& draws) const {
   draws.clear();
+  const auto uniform = [seed](std::uint64_t i) {
+    return UniformFrom(SplitMixBits(seed, i));
+  };
   const double log_sum = LogSum();
   if (log_sum == kMinusInfinity) return;
   // Draw j is where the shares of the blocks, one after the other, pass
   // (j + u_j) / count.
-  const auto place_of = [count](std::int64_t j) {
+  const auto place_of = [&](std::int64_t j) {
     return (static_cast<double>(j) +
-            Uniform(2 * static_cast<std::uint64_t>(j))) /
+            uniform(2 * static_cast<std::uint64_t>(j))) /
            static_cast<double>(count);
   };
   double passed = 0;
@@ -102,7 +103,7 @@ void TailSample::DrawBlocks(std::int64_t count,
         while (j < count && next < passed) {
           draws.push_back({static_cast<std::int64_t>(b),
                            std::log(double{sums_[b]}) + log_factor,
-                           Uniform(2 * static_cast<std::uint64_t>(j) + 1)});
+                           uniform(2 * static_cast<std::uint64_t>(j) + 1)});
           next = place_of(++j);
         }
       }

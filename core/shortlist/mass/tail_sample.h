@@ -44,8 +44,10 @@ class TailSample {
   // `count` blocks by their sums: one in each of as many equal parts of the sum
   // (stratified), so that every block is drawn as often as its share says, to
   // within two. Places in the parts are independent, whatever recurs in the
-  // order of the blocks. The same for the same sums. Nothing is left: none.
-  void DrawBlocks(std::int64_t count, std::vector<Draw>& draws) const;
+  // order of the blocks, and from those of other seeds. The same for the same
+  // sums and seed. Nothing is left: none.
+  void DrawBlocks(std::int64_t count, std::uint64_t seed,
+                  std::vector<Draw>& draws) const;
 
  private:
   // Keys that were added at once: their blocks' sums are relative to exp(max).

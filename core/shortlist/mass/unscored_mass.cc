@@ -349,7 +349,11 @@ UnscoredMass::Prediction UnscoredMass::PredictParts(
     PredictLists(first, visited, log_sums);
     return {first.log_counts, log_sums};
   }
-  log_counts.assign(first.log_counts.size(), 0);
+  // What grows is in lists that were learned from some key; others hold none.
+  log_counts.resize(first.log_counts.size());
+  for (std::size_t l = 0; l < log_counts.size(); ++l) {
+    log_counts[l] = ListMeans::IsPromise(first.means->reaches[l]) ? 0 : -1;
+  }
   for (const ListPart& part : parts) {
     for (std::size_t l = 0; l < log_counts.size(); ++l) {
       log_counts[l] = std::max(log_counts[l], part.lists->log_counts[l]);

@@ -256,7 +256,8 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
 
 absl::StatusOr<CodePass::Drawn> CodePass::Draw(std::int64_t count,
                                                double log_tail, float max) {
-  tail_.DrawBlocks(count, draws_);
+  // Segments may hold the same keys in the same order.
+  tail_.DrawBlocks(count, static_cast<std::uint64_t>(query_->segment), draws_);
   drawn_.clear();
   log_probabilities_.clear();
   for (std::size_t j = 0; j < draws_.size(); ++j) {

@@ -739,6 +739,50 @@ TEST_F(IvfCarryTest, AnIndexOfAnotherTrainingSpeaksForItself) {
   }
 }
 
+// Few keys that recur leave most lists without any. A query that points away
+// from all keys finds the least in each: a list that was learned from no key
+// must not be taken to hold more.
+TEST_F(IvfCarryTest, ListsWithoutKeysHoldNothing) {
+  constexpr std::size_t kDifferent = 30;
+  std::vector<float> floats;
+  for (RowIndex row = 0; row < kRows; ++row) {
+    const std::span<const float> key =
+        table_.keys[static_cast<std::size_t>(row) % kDifferent];
+    for (const float component : key) floats.push_back(10 + component);
+  }
+  const KeyTable table = TableOf(kDim, std::move(floats));
+  IvfOptions options;
+  options.list_count = 100;
+  ASSERT_OK_AND_ASSIGN(
+      const auto whole,
+      IvfIndex::Build(table.keys, kDim, ScoreKind::kDot, options));
+  options.training = whole->training();
+  Piece pieces[2];
+  constexpr std::int64_t kFirst = 4000;
+  ASSERT_OK_AND_ASSIGN(pieces[0].index,
+                       IvfIndex::Build(std::span(table.keys).first(kFirst),
+                                       kDim, ScoreKind::kDot, options));
+  ASSERT_OK_AND_ASSIGN(pieces[1].index,
+                       IvfIndex::Build(std::span(table.keys).subspan(kFirst),
+                                       kDim, ScoreKind::kDot, options));
+  pieces[0].row_count = kFirst;
+  pieces[1].row_count = kRows - kFirst;
+  const std::vector<float> away(kDim, -1.0f);
+  AttentionState state(10, &kNoIds);
+  std::unique_ptr<ScanCarry> carry;
+  for (const Piece& piece : pieces) {
+    const ScanQuery query = QueryFor(away, piece.row_count);
+    ScanTask task = {&query, &state, &carry};
+    piece.index->ScanTogether({&task, 1});
+    ASSERT_OK(task.stats);
+  }
+  ASSERT_NE(carry, nullptr);
+  ScanStats stats = {.knows_mass = true};
+  carry->Finish(state, stats);
+  EXPECT_TRUE(stats.knows_mass);
+  EXPECT_EQ(state.partition().count, kRows);
+}
+
 TEST_F(IvfCarryTest, CompanyChangesNothing) {
   const Piece pieces[] = {Without(9, Rows(0, 4500)), Rows(4500, 5930),
                           GrowingRows(5930, kRows)};

@@ -163,6 +163,26 @@ KeyTable* MaskedScanTest::table_;
 FlatIndex* MaskedScanTest::flat_;
 IvfIndex* MaskedScanTest::ivf_;
 
+TEST_F(MaskedScanTest, AMaskOfRowsWithoutKeysIsNone) {
+  Bitmap excluded(kRows);
+  for (RowIndex row = 0; row < kRows; row += 101) excluded.Set(row);
+  for (std::int64_t q = 0; q < kQueries; ++q) {
+    const ScanQuery query = QueryOf(q);
+    ScanQuery masked = query;
+    masked.excluded = &excluded;
+    masked.eligible_count = kRows - (kRows + 100) / 101;  // with keys
+    AttentionState states[] = {{kShortlist, &kNoIds}, {kShortlist, &kNoIds}};
+    ASSERT_OK_AND_ASSIGN(const ScanStats stats, ivf_->Scan(query, states[0]));
+    ASSERT_OK_AND_ASSIGN(const ScanStats of_masked,
+                         ivf_->Scan(masked, states[1]));
+    EXPECT_EQ(RowsOf(states[1].top().Sorted()),
+              RowsOf(states[0].top().Sorted()));
+    EXPECT_EQ(states[1].partition().sum, states[0].partition().sum);
+    EXPECT_EQ(of_masked.log_variance, stats.log_variance);
+    EXPECT_EQ(of_masked.visited_list_count, stats.visited_list_count);
+  }
+}
+
 TEST_F(MaskedScanTest, FindsAllThatIsWantedAtEverySelectivity) {
   for (const double rate : {1.0, 0.5, 0.1, 0.01, 0.001}) {
     SCOPED_TRACE(absl::StrCat("rate ", rate));

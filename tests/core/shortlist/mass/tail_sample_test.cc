@@ -53,7 +53,7 @@ TEST_F(TailSampleTest, DrawsEveryBlockAsOftenAsItWeighs) {
   for (const double sum : BlockSums()) total += sum;
   EXPECT_NEAR(sample_.LogSum(), std::log(total), 1e-6);
   std::vector<TailSample::Draw> draws;
-  sample_.DrawBlocks(kCount, draws);
+  sample_.DrawBlocks(kCount, /*seed=*/0, draws);
   ASSERT_EQ(draws.size(), kCount);
   std::map<std::int64_t, int> counts;
   double uniform_sum = 0;
@@ -83,7 +83,7 @@ TEST_F(TailSampleTest, WhatIsTakenOutIsNotDrawn) {
   // What floats leave of a block is 2^-23 of it at most for each key.
   EXPECT_NEAR(sample_.LogSum(), std::log(total), 1e-5);
   std::vector<TailSample::Draw> draws;
-  sample_.DrawBlocks(500, draws);
+  sample_.DrawBlocks(500, /*seed=*/0, draws);
   for (const TailSample::Draw& draw : draws) EXPECT_NE(draw.block, 1);
 }
 
@@ -95,12 +95,32 @@ TEST(PeriodicTailSampleTest, DrawsDoNotKeepStepWithTheKeys) {
   const std::vector<float> ones(2 * kCount * 16, 1);
   sample.Add(ones.data(), static_cast<std::int64_t>(ones.size()), 0);
   std::vector<TailSample::Draw> draws;
-  sample.DrawBlocks(kCount, draws);
+  sample.DrawBlocks(kCount, /*seed=*/0, draws);
   ASSERT_EQ(draws.size(), kCount);
   int even = 0;
   for (const TailSample::Draw& draw : draws) even += draw.block % 2 == 0;
   // The deviation is 11.
   EXPECT_NEAR(even, kCount / 2, 45);
+}
+
+// As those of segments that hold the same keys.
+TEST(PeriodicTailSampleTest, DrawsOfSeedsAreIndependent) {
+  constexpr int kCount = 500;
+  TailSample sample;
+  sample.Start();
+  const std::vector<float> ones(kCount * 16, 1);
+  sample.Add(ones.data(), static_cast<std::int64_t>(ones.size()), 0);
+  std::vector<TailSample::Draw> draws[2];
+  for (const std::uint64_t seed : {0, 1}) {
+    sample.DrawBlocks(kCount, seed, draws[seed]);
+    ASSERT_EQ(draws[seed].size(), kCount);
+  }
+  // Covariance of uniform numbers: the deviation of its mean is 1 / 12 sqrt(n).
+  double product_sum = 0;
+  for (std::size_t j = 0; j < kCount; ++j) {
+    product_sum += (draws[0][j].uniform - 0.5) * (draws[1][j].uniform - 0.5);
+  }
+  EXPECT_NEAR(product_sum / kCount, 0, 4.0 / 12 / std::sqrt(kCount));
 }
 
 TEST(EmptyTailSampleTest, DrawsNothing) {
@@ -111,7 +131,7 @@ TEST(EmptyTailSampleTest, DrawsNothing) {
   sample.Add(zeros.data(), 32, -std::numeric_limits<float>::infinity());
   EXPECT_EQ(sample.LogSum(), -std::numeric_limits<double>::infinity());
   std::vector<TailSample::Draw> draws(3);
-  sample.DrawBlocks(10, draws);
+  sample.DrawBlocks(10, /*seed=*/0, draws);
   EXPECT_TRUE(draws.empty());
 }
 

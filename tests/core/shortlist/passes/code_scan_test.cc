@@ -320,6 +320,29 @@ double LeastHeld(const PassTally& tally) {
   return 0.95 * tally.asked - 4 * std::sqrt(tally.asked * 0.95 * 0.05);
 }
 
+// Of keys that several segments hold, errors would not average out.
+TEST_P(CodeScanTest, EachSegmentDrawsForItself) {
+  const InvertedLists& lists =
+      static_cast<const ListIndex&>(*data().index).lists();
+  double sums[2];
+  for (const std::int32_t segment : {0, 1}) {
+    ScanQuery query = QueryAt(data(), 0, 0.05);
+    query.segment = segment;
+    CodePass pass;
+    ASSERT_TRUE(pass.Start(query, lists, 0, true,
+                           {.bits = CodeBits::k4, .precision = 0.02}));
+    ListVisit visit;
+    visit.pass = &pass;
+    ListVisit* const visits[] = {&visit};
+    TakeOtherLists(lists, visits);
+    AttentionState state(0, &kNoIds);
+    ScanStats stats;
+    ASSERT_OK(pass.Finish(true, state, stats));
+    sums[segment] = *state.partition().LogPartition();
+  }
+  EXPECT_NE(sums[0], sums[1]);
+}
+
 // Codes may err by a deviation where draws correct them: few keys are scored
 // from floats, so that much is left to codes.
 TEST_P(CodeScanTest, DrawsCorrectWhatCodesOfASharpQueryErr) {
