@@ -157,11 +157,11 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
       TrainOnSample(keys, dim, {rows.begin(), rows.end()}, learn_options));
   const MatrixView centroid_view = {centroids.data(),
                                     learn_options.centroid_count, dim};
+  const bool normalise = score_kind == ScoreKind::kCosine;
   ATTENDANT_ASSIGN_OR_RETURN(
       std::vector<std::int32_t> list_of_row,
-      // Spherical centroids have norm 1, and need no keys of norm 1.
-      AssignToLists(keys, rows, ListAssigner(centroid_view), options));
-  const bool normalise = score_kind == ScoreKind::kCosine;
+      AssignToLists(keys, rows, ListAssigner(centroid_view, normalise),
+                    options));
   std::optional<ListTree> tree;  // if lists may be merged
   if (options.list_count == 0) {
     tree.emplace(centroid_view,

@@ -164,10 +164,12 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   float scales[kRows];
   float inverses[kRows];
   for (std::int64_t r = 0; r < kRows; ++r) {
-    scales[r] = greatest[r] / kMaxCode;
-    // So that 120 / greatest is a normal float too.
-    totals.usable &= greatest[r] == 0 || scales[r] > kMinScale;
-    inverses[r] = scales[r] > 0 ? kMaxCode / greatest[r] : 0;
+    // So that its inverse is a normal float too.
+    scales[r] =
+        greatest[r] == 0 ? 0 : std::max(greatest[r] / kMaxCode, kMinScale);
+    inverses[r] = scales[r] > kMinScale ? kMaxCode / greatest[r]
+                  : scales[r] > 0       ? 1 / kMinScale
+                                        : 0;
     scales_[static_cast<std::size_t>(block * kRows + r)] = scales[r];
     totals.max_scale = std::max(totals.max_scale, scales[r]);
     totals.scale_sum += scales[r];

@@ -35,7 +35,7 @@ enum class CodeBits { k4, k8 };
 class KeyCodes {
  public:
   // Keys, queries and logits are used as codes only well within the range of
-  // floats.
+  // floats; steps are no less than kMinScale, whatever is so near to 0.
   static constexpr double kMaxNorm = 1e30;
   static constexpr float kMinScale = 1e-30f;
   // Of the float sums that errors are taken from, and then some: a root of a

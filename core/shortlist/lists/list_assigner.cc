@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-ListAssigner::ListAssigner(MatrixView centroids)
-    : centroids_(centroids), nearest_(centroids_) {}
+ListAssigner::ListAssigner(MatrixView centroids, bool normalise)
+    : normalise_(normalise), centroids_(centroids), nearest_(centroids_) {}
 
 ListAssigner::ListAssigner(const ListMeans& means, bool normalise)
     : normalise_(normalise),

@@ -27,8 +27,8 @@ class ListAssigner {
   };
 
   // List l is that of centroid l, of at least one; they must outlive the
-  // object.
-  explicit ListAssigner(MatrixView centroids);
+  // object. normalise: they are of keys of norm 1, as all are taken to be.
+  ListAssigner(MatrixView centroids, bool normalise);
   // The lists of `means` that were learned from some key, at least one: the
   // others' say nothing. normalise: they are those of keys of norm 1. The means
   // must outlive the object.

@@ -261,6 +261,21 @@ TEST(IvfIndexTest, BuildsAreRepeatable) {
   EXPECT_EQ(a.partition.sum, b.partition.sum);
 }
 
+TEST(IvfIndexTest, ListsOfCosinesDoNotHangOnNorms) {
+  const KeyTable table = ClusteredKeys(2000, 16, 40, kSeed);
+  std::vector<float> floats = table.floats;
+  for (float& component : floats) component *= 0x1p-60f;
+  const KeyTable shorter = TableOf(16, std::move(floats));
+  ASSERT_OK_AND_ASSIGN(const auto of_long,
+                       IvfIndex::Build(table.keys, 16, ScoreKind::kCosine, {}));
+  ASSERT_OK_AND_ASSIGN(
+      const auto of_short,
+      IvfIndex::Build(shorter.keys, 16, ScoreKind::kCosine, {}));
+  for (RowIndex row = 0; row < 2000; ++row) {
+    ASSERT_EQ(of_short->ListOf(row), of_long->ListOf(row)) << row;
+  }
+}
+
 TEST(IvfIndexTest, ListsAreMergedAsFarAsMakesQueriesCheaper) {
   const auto list_count = [](std::int64_t rows, std::int64_t dim,
                              std::int64_t clusters, std::int64_t neighbours) {
