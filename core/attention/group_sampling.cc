@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "core/attention/gumbel.h"
-#include "core/attention/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
@@ -310,29 +309,20 @@ absl::StatusOr<GroupSlate> SampleGroupsWithoutReplacement(ItemGroups& groups,
     opened[leaf.opened].shares[leaf.item] = 0;
     opened[leaf.opened].log_shares[leaf.item] = kMinusInfinity;
   }
-  // The log partition of what was left before each draw, from the last draw to
-  // the first: what was drawn later is added, nothing is ever subtracted.
-  double log_left = LogPartitionOfRest(log_masses, masses, is_open, opened);
   drawn.slate.draws.resize(draw_count);
   drawn.items.resize(draw_count);
-  for (std::size_t d = draw_count; d-- > 0;) {
+  std::vector<double> log_weights(draw_count);
+  for (std::size_t d = 0; d < draw_count; ++d) {
     const Leaf& leaf = leaves[d];
-    Draw& draw = drawn.slate.draws[d];
-    draw.index = static_cast<std::int64_t>(opened[leaf.opened].group);
+    drawn.slate.draws[d].index =
+        static_cast<std::int64_t>(opened[leaf.opened].group);
     drawn.items[d] = static_cast<std::int64_t>(leaf.item);
-    log_left = LogAdd(log_left, leaf.log_weight);
-    draw.log_weight = leaf.log_weight - log_left;
-    if (threshold) {
-      draw.log_inclusion_given_threshold =
-          LogOneMinusExpMinusExp(leaf.log_weight - *threshold);
-    }
+    log_weights[d] = leaf.log_weight;
   }
-  for (const Draw& draw : drawn.slate.draws) {
-    drawn.slate.log_probability += draw.log_weight;
-  }
-  // log_left is now the log partition of all.
-  drawn.log_mass = masses.max + log_left;
-  if (threshold) drawn.slate.kappa = *threshold - log_left;
+  const double log_all = SetProbabilities(
+      log_weights, LogPartitionOfRest(log_masses, masses, is_open, opened),
+      threshold, drawn.slate);
+  drawn.log_mass = masses.max + log_all;
   return drawn;
 }
 

@@ -7,10 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "core/attention/log_add.h"
+#include "core/attention/sampling.h"
 #include "core/base/random.h"
 
 namespace attendant {
@@ -39,6 +42,29 @@ inline double LogOneMinusExpMinusExp(double log_rate) {
   // Each form where it does not cancel (Maechler 2012).
   return rate < std::log(2.0) ? std::log(-std::expm1(-rate))
                               : std::log1p(-std::exp(-rate));
+}
+
+// Says of the slate's draws, which are in their order, how probable they were:
+// log_weights are theirs, and log_left is the log partition of what none took.
+// threshold: the greatest perturbed log weight of that, if there is any.
+// Returns the log partition of all.
+inline double SetProbabilities(std::span<const double> log_weights,
+                               double log_left, std::optional<double> threshold,
+                               Slate& slate) {
+  // From the last draw to the first: what was drawn later is added, nothing is
+  // ever subtracted.
+  for (std::size_t d = log_weights.size(); d-- > 0;) {
+    Draw& draw = slate.draws[d];
+    log_left = LogAdd(log_left, log_weights[d]);
+    draw.log_weight = log_weights[d] - log_left;
+    if (threshold) {
+      draw.log_inclusion_given_threshold =
+          LogOneMinusExpMinusExp(log_weights[d] - *threshold);
+    }
+  }
+  for (const Draw& draw : slate.draws) slate.log_probability += draw.log_weight;
+  if (threshold) slate.kappa = *threshold - log_left;
+  return log_left;
 }
 
 // A log weight plus its noise.

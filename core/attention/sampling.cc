@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "core/attention/gumbel.h"
-#include "core/attention/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
@@ -141,24 +140,14 @@ absl::StatusOr<Slate> SampleWithoutReplacement(
     drawn.push_back(draw.index);
     exps[draw.index] = 0;
   }
-  // The log partition of what was left before each draw, from the last draw to
-  // the first: what was drawn later is added, nothing is ever subtracted.
-  double log_left = LogPartitionOfRest(logits, max, exps, drawn);
   slate.draws.resize(draw_count);
-  for (std::size_t d = draw_count; d-- > 0;) {
-    Draw& draw = slate.draws[d];
-    draw.index = static_cast<std::int64_t>(drawn[d]);
-    const double logit = logits[drawn[d]] - max;
-    log_left = LogAdd(log_left, logit);
-    draw.log_weight = logit - log_left;
-    if (threshold) {
-      draw.log_inclusion_given_threshold =
-          LogOneMinusExpMinusExp(logit - *threshold);
-    }
+  std::vector<double> log_weights(draw_count);
+  for (std::size_t d = 0; d < draw_count; ++d) {
+    slate.draws[d].index = static_cast<std::int64_t>(drawn[d]);
+    log_weights[d] = logits[drawn[d]] - max;
   }
-  for (const Draw& draw : slate.draws) slate.log_probability += draw.log_weight;
-  // log_left is now the log partition of all.
-  if (threshold) slate.kappa = *threshold - log_left;
+  SetProbabilities(log_weights, LogPartitionOfRest(logits, max, exps, drawn),
+                   threshold, slate);
   return slate;
 }
 

@@ -27,8 +27,8 @@ struct SoftmaxPartition {
   double sum_square = 0;  // of e^2
 
   // Adds n >= 1 logits, some of which may be -infinity: rows that weigh
-  // nothing. If exps is not null it has room for n and receives
-  // exp(logit - new max); it may be `logits`.
+  // nothing; not all of the first. If exps is not null it has room for n and
+  // receives exp(logit - new max); it may be `logits`.
   void Add(const float* logits, std::int64_t n, float* exps);
   // The same of logits whose greatest is known.
   void Add(const float* logits, std::int64_t n, float greatest, float* exps);

@@ -1,6 +1,6 @@
-// Codes for AVX-512 with VNNI. CodeTarget attributes on the functions, not on
-// the file, so that nothing inline from a header is compiled for processors
-// that may not be there.
+// Codes for AVX-512 with VNNI. Target attributes on the functions, not on the
+// file, so that nothing inline from a header is compiled for processors that
+// may not be there.
 #include <immintrin.h>
 
 #include <algorithm>
