@@ -21,6 +21,19 @@ bool IsOfADeadServer(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNAVAILABLE;
 }
 
+// Sends the request, and takes the token of a reply that has one.
+template <typename Response, typename Method, typename Request>
+auto SendOf(Method method, const Request& request) {
+  return [method, request](Connection& connection, std::string* token) {
+    Response response;
+    const grpc::Status status = connection.Call(method, request, &response);
+    if constexpr (requires { response.snapshot_token(); }) {
+      *token = response.snapshot_token();
+    }
+    return status;
+  };
+}
+
 }  // namespace
 
 void CrashWriter::WriteUntilKilled(Connection& connection) {
@@ -275,13 +288,8 @@ CrashWriter::Operation CrashWriter::Upsert() {
     operation.after.items(name_)[id] = {version, 0};
   }
   const auto request = UpsertOf(name_, items, NextRequestId());
-  operation.send = [request](Connection& connection, std::string* token) {
-    v1::BatchUpsertItemsResponse response;
-    const grpc::Status status = connection.Call(
-        &v1::ItemService::Stub::BatchUpsertItems, request, &response);
-    *token = response.snapshot_token();
-    return status;
-  };
+  operation.send = SendOf<v1::BatchUpsertItemsResponse>(
+      &v1::ItemService::Stub::BatchUpsertItems, request);
   return operation;
 }
 
@@ -306,13 +314,8 @@ CrashWriter::Operation CrashWriter::InsertAbsent() {
   for (std::size_t i = 0; i < items.size(); ++i) {
     request.add_conditions()->set_absent(true);
   }
-  operation.send = [request](Connection& connection, std::string* token) {
-    v1::BatchUpsertItemsResponse response;
-    const grpc::Status status = connection.Call(
-        &v1::ItemService::Stub::BatchUpsertItems, request, &response);
-    *token = response.snapshot_token();
-    return status;
-  };
+  operation.send = SendOf<v1::BatchUpsertItemsResponse>(
+      &v1::ItemService::Stub::BatchUpsertItems, request);
   return operation;
 }
 
@@ -365,13 +368,8 @@ CrashWriter::Operation CrashWriter::Update() {
     (*item->mutable_attributes())[kNote].set_int64_value(note);
     operation.after.items(name_)[id].note = note;
   }
-  operation.send = [request](Connection& connection, std::string* token) {
-    v1::BatchUpdateItemsResponse response;
-    const grpc::Status status = connection.Call(
-        &v1::ItemService::Stub::BatchUpdateItems, request, &response);
-    *token = response.snapshot_token();
-    return status;
-  };
+  operation.send = SendOf<v1::BatchUpdateItemsResponse>(
+      &v1::ItemService::Stub::BatchUpdateItems, request);
   return operation;
 }
 
@@ -380,13 +378,8 @@ CrashWriter::Operation CrashWriter::Delete() {
   const std::vector<std::string> ids = RandomIds();
   for (const std::string& id : ids) operation.after.items(name_).erase(id);
   const auto request = DeleteOf(name_, ids, NextRequestId());
-  operation.send = [request](Connection& connection, std::string* token) {
-    v1::BatchDeleteItemsResponse response;
-    const grpc::Status status = connection.Call(
-        &v1::ItemService::Stub::BatchDeleteItems, request, &response);
-    *token = response.snapshot_token();
-    return status;
-  };
+  operation.send = SendOf<v1::BatchDeleteItemsResponse>(
+      &v1::ItemService::Stub::BatchDeleteItems, request);
   return operation;
 }
 
@@ -400,13 +393,8 @@ CrashWriter::Operation CrashWriter::DeleteMatching() {
   request.set_catalog(name_);
   request.set_request_id(NextRequestId());
   request.set_filter(absl::StrCat(kNote, " = ", note));
-  operation.send = [request](Connection& connection, std::string* token) {
-    v1::DeleteMatchingItemsResponse response;
-    const grpc::Status status = connection.Call(
-        &v1::ItemService::Stub::DeleteMatchingItems, request, &response);
-    *token = response.snapshot_token();
-    return status;
-  };
+  operation.send = SendOf<v1::DeleteMatchingItemsResponse>(
+      &v1::ItemService::Stub::DeleteMatchingItems, request);
   return operation;
 }
 
@@ -447,18 +435,15 @@ CrashWriter::Operation CrashWriter::DropCopy() {
 CrashWriter::Operation CrashWriter::CreateModel() {
   Operation operation = {state_, nullptr, false};
   operation.after.models.insert(++operation.after.last_model);
-  operation.send = [this](Connection& connection, std::string*) {
-    v1::CreateModelRequest request;
-    request.mutable_model()->set_name(name_);
-    v1::Matrix* weight =
-        request.mutable_model()->mutable_bilinear()->mutable_weight();
-    weight->set_row_count(1);
-    weight->set_column_count(1);
-    weight->set_float32_le(std::string("\0\0\x80\x3f", 4));
-    v1::CreateModelResponse response;
-    return connection.Call(&v1::ModelService::Stub::CreateModel, request,
-                           &response);
-  };
+  v1::CreateModelRequest request;
+  request.mutable_model()->set_name(name_);
+  v1::Matrix* weight =
+      request.mutable_model()->mutable_bilinear()->mutable_weight();
+  weight->set_row_count(1);
+  weight->set_column_count(1);
+  weight->set_float32_le(std::string("\0\0\x80\x3f", 4));
+  operation.send = SendOf<v1::CreateModelResponse>(
+      &v1::ModelService::Stub::CreateModel, request);
   return operation;
 }
 
@@ -467,14 +452,11 @@ CrashWriter::Operation CrashWriter::DeleteModel() {
   Operation operation = {state_, nullptr, false};
   const std::int64_t version = *state_.models.begin();
   operation.after.models.erase(version);
-  operation.send = [this, version](Connection& connection, std::string*) {
-    v1::DeleteModelRequest request;
-    request.set_name(name_);
-    request.set_version(version);
-    v1::DeleteModelResponse response;
-    return connection.Call(&v1::ModelService::Stub::DeleteModel, request,
-                           &response);
-  };
+  v1::DeleteModelRequest request;
+  request.set_name(name_);
+  request.set_version(version);
+  operation.send = SendOf<v1::DeleteModelResponse>(
+      &v1::ModelService::Stub::DeleteModel, request);
   return operation;
 }
 
@@ -485,11 +467,8 @@ CrashWriter::Operation CrashWriter::TakeSnapshot() {
   request.set_catalog(name_);
   request.set_name(absl::StrCat("s", ++snapshot_count_));
   operation.after.snapshots[request.name()] = state_.items(name_);
-  operation.send = [request](Connection& connection, std::string*) {
-    v1::CreateSnapshotResponse response;
-    return connection.Call(&v1::SnapshotService::Stub::CreateSnapshot, request,
-                           &response);
-  };
+  operation.send = SendOf<v1::CreateSnapshotResponse>(
+      &v1::SnapshotService::Stub::CreateSnapshot, request);
   return operation;
 }
 
@@ -500,11 +479,8 @@ CrashWriter::Operation CrashWriter::DeleteSnapshot() {
   request.set_catalog(name_);
   request.set_name(RandomSnapshot());
   operation.after.snapshots.erase(request.name());
-  operation.send = [request](Connection& connection, std::string*) {
-    v1::DeleteSnapshotResponse response;
-    return connection.Call(&v1::SnapshotService::Stub::DeleteSnapshot, request,
-                           &response);
-  };
+  operation.send = SendOf<v1::DeleteSnapshotResponse>(
+      &v1::SnapshotService::Stub::DeleteSnapshot, request);
   return operation;
 }
 
@@ -541,11 +517,8 @@ CrashWriter::Operation CrashWriter::Restore() {
   } else {
     operation.after.items(copy()) = state_.snapshots.at(request.name());
   }
-  operation.send = [request](Connection& connection, std::string*) {
-    v1::RestoreSnapshotResponse response;
-    return connection.Call(&v1::SnapshotService::Stub::RestoreSnapshot, request,
-                           &response);
-  };
+  operation.send = SendOf<v1::RestoreSnapshotResponse>(
+      &v1::SnapshotService::Stub::RestoreSnapshot, request);
   return operation;
 }
 
@@ -558,11 +531,8 @@ CrashWriter::Operation CrashWriter::PointAlias() {
   v1::SetAliasRequest request;
   request.set_alias(alias());
   request.set_catalog(operation.after.target);
-  operation.send = [request](Connection& connection, std::string*) {
-    v1::SetAliasResponse response;
-    return connection.Call(&v1::AliasService::Stub::SetAlias, request,
-                           &response);
-  };
+  operation.send =
+      SendOf<v1::SetAliasResponse>(&v1::AliasService::Stub::SetAlias, request);
   return operation;
 }
 
@@ -570,13 +540,10 @@ CrashWriter::Operation CrashWriter::DeleteAlias() {
   if (state_.target.empty()) return PointAlias();
   Operation operation = {state_, nullptr, false};
   operation.after.target.clear();
-  operation.send = [this](Connection& connection, std::string*) {
-    v1::DeleteAliasRequest request;
-    request.set_alias(alias());
-    v1::DeleteAliasResponse response;
-    return connection.Call(&v1::AliasService::Stub::DeleteAlias, request,
-                           &response);
-  };
+  v1::DeleteAliasRequest request;
+  request.set_alias(alias());
+  operation.send = SendOf<v1::DeleteAliasResponse>(
+      &v1::AliasService::Stub::DeleteAlias, request);
   return operation;
 }
 
