@@ -193,11 +193,12 @@ void Server::Shutdown(absl::Duration grace) {
   if (server_ != nullptr) {
     // Our calls have the whole grace; connections without one, which gRPC would
     // wait for as long, only the time to take leave. Those that come in
-    // between, until none can, are told at once: gRPC would cancel their calls.
-    const bool in_time = backend_.calls.AwaitNone(SteadyAfter(grace));
-    if (in_time) listener_->HangUp(kLeaveTime);
+    // between, until none can, are told at once, and so are those whose calls
+    // took longer: gRPC would cancel them.
+    backend_.calls.AwaitNone(SteadyAfter(grace));
+    listener_->HangUp(kLeaveTime);
     listener_->Stop();
-    if (in_time) listener_->HangUp(absl::ZeroDuration());
+    listener_->HangUp(absl::ZeroDuration());
     server_->Shutdown(ToGrpcTime(SteadyNow()));
     server_->Wait();
     // gRPC's last words to a call may come after.

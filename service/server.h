@@ -72,9 +72,9 @@ class Server {
   int port() const { return port_; }
 
   // Turns health to NOT_SERVING, a moment later refuses new calls with
-  // UNAVAILABLE, waits up to `grace` for those under way and hangs up; then
-  // cancels the rest, and returns when all have ended. Further calls return
-  // when the first has.
+  // UNAVAILABLE, waits up to `grace` for those under way and hangs up, which
+  // is UNAVAILABLE for those that are left; then cancels the rest, and returns
+  // when all have ended. Further calls return when the first has.
   void Shutdown(absl::Duration grace);
 
   // Whether it should be sent requests. Takes no time to speak of.

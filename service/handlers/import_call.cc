@@ -83,7 +83,8 @@ void ImportCall::OnReadDone(bool ok) {
                ? absl::OkStatus()
                : InvalidField("catalog", "a stream without a message",
                               "a first message that names the catalog"));
-  } else if (catalog_ == nullptr && backend_.draining.load()) {
+  } else if (backend_.draining.load()) {
+    // What was acknowledged says where to go on, elsewhere.
     Finish(Draining());
   } else {
     if (catalog_ == nullptr) {

@@ -23,8 +23,9 @@ inline constexpr int kMaxImportBatchSize = 4096;
 // Reads a message, imports its items by one synced write on a worker, replies,
 // and only then reads on: a slow disk holds the client back through HTTP/2's
 // flow control, and nothing piles up here. Only the first message may be turned
-// away for what else waits. An error ends the stream; what an earlier reply
-// acknowledged is durable. Lives until gRPC is done with it.
+// away for what else waits, and any once the server drains. An error ends the
+// stream; what an earlier reply acknowledged is durable. Lives until gRPC is
+// done with it.
 class ImportCall final
     : public RecordedCall<
           grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>,

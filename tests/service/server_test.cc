@@ -95,28 +95,56 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
   const auto late = item_stub_->ImportItems(&late_context);
   EXPECT_FALSE(late->Read(&response));
   EXPECT_EQ(late->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  // The one that was there may go on.
+  // The one that was there ends with its next message, of which nothing is
+  // stored, and the server with it.
   EXPECT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>(
       "items { id: 'd' keys { key: 'k' value { floats { values: [1, 2] } } "
       "} }")));
-  EXPECT_TRUE(stream->Read(&response));
-  EXPECT_EQ(response.stored_count(), 1);
-  stream->WritesDone();
-  EXPECT_TRUE(stream->Finish().ok());
+  EXPECT_FALSE(stream->Read(&response));
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   stopper.join();
+  EXPECT_EQ(catalogs_->Get("shop").value()->snapshot()->item_count(), 3);
 }
 
-TEST_F(ServerTest, ShutdownCancelsStragglersAfterTheGrace) {
+TEST_F(ServerTest, ShutdownHangsUpOnStragglersAfterTheGrace) {
   CreateShop();
   grpc::ClientContext context;
   auto stream = item_stub_->ImportItems(&context);
   ASSERT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>("catalog: 'shop'")));
   v1::ImportItemsResponse response;
   ASSERT_TRUE(stream->Read(&response));
-  // The stream stays open, so that only its cancellation ends the shutdown.
+  // The stream stays open, so that only its end by the server ends the
+  // shutdown.
   server_->Shutdown(absl::Milliseconds(50));
   EXPECT_FALSE(stream->Read(&response));
-  EXPECT_FALSE(stream->Finish().ok());
+  EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
+}
+
+// gRPC's own shutdown cancels what crosses with it, which nobody tries again.
+TEST_F(ServerTest, WhatCrossesWithTheEndOfTheGraceIsUnavailable) {
+  CreateShop();
+  std::atomic<bool> stopping = false;
+  std::vector<std::thread> callers;
+  for (int c = 0; c < 8; ++c) {
+    callers.emplace_back([&, channel = NewChannel()] {
+      const auto stub = v1::ItemService::NewStub(channel);
+      const auto request = Parse<v1::ListItemsRequest>("catalog: 'shop'");
+      while (!stopping.load()) {
+        grpc::ClientContext context;
+        v1::ListItemsResponse response;
+        EXPECT_THAT(stub->ListItems(&context, request, &response).error_code(),
+                    AnyOf(grpc::StatusCode::OK, grpc::StatusCode::UNAVAILABLE));
+      }
+    });
+  }
+  grpc::ClientContext context;
+  const auto stream = item_stub_->ImportItems(&context);
+  ASSERT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>("catalog: 'shop'")));
+  v1::ImportItemsResponse response;
+  ASSERT_TRUE(stream->Read(&response));
+  server_->Shutdown(absl::Milliseconds(200));
+  stopping = true;
+  for (std::thread& caller : callers) caller.join();
 }
 
 TEST_F(ServerTest, ShutdownDoesNotWaitForIdleConnections) {
