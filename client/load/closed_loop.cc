@@ -26,12 +26,8 @@ class Loop {
       for (int i = 0; i < options_.concurrency; ++i) Send();
       running_.wait();
     }
-    const absl::Duration duration = std::clamp(
-        TimeSince(count_from_), absl::Nanoseconds(1), options_.duration);
-    LoadResult result = recorder_.Take(duration);
-    // What fails later is counted, and takes no part in the rate.
-    result.duration = duration;
-    return result;
+    return recorder_.Take(std::clamp(TimeSince(count_from_),
+                                     absl::Nanoseconds(1), options_.duration));
   }
 
  private:
@@ -44,12 +40,10 @@ class Loop {
     const std::int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
     recorder_.Send(Recorder::kWarmup);
     traffic_.send(index, [this, begin, index](const absl::Status& status) {
-      const SteadyTime now = SteadyNow();
-      // What fails after the end was waited for until then: else no timeout as
-      // long as the load would ever be seen.
-      const bool counts = now >= count_from_ && (now < end_ || !status.ok());
-      recorder_.Answer(traffic_.kind_of(index), counts ? 0 : Recorder::kWarmup,
-                       status, absl::ToInt64Nanoseconds(TimeSince(begin)));
+      // After the end too: else the slowest would be missing.
+      const int slice = SteadyNow() < count_from_ ? Recorder::kWarmup : 0;
+      recorder_.Answer(traffic_.kind_of(index), slice, status,
+                       absl::ToInt64Nanoseconds(TimeSince(begin)));
       Send();
     });
   }

@@ -17,9 +17,9 @@ struct ClosedLoopOptions {
   absl::Duration duration = absl::Seconds(10);  // counted, > 0
 };
 
-// Runs the loop and returns when the last request is answered. What was
-// answered after the warm-up and before the end counts; a load that is stopped
-// is as long as it was.
+// Runs the loop and returns when the last request is answered. What is answered
+// after the warm-up counts, after the end too, and the load lasts until the
+// last answer; one that is stopped is as long as it was.
 LoadResult RunClosedLoop(const ClosedLoopOptions& options,
                          const Traffic& traffic);
 

@@ -74,8 +74,8 @@ struct Moment {
 
 // Of the requests that count; moments are also of the warm-up.
 struct LoadResult {
-  // From the end of the warm-up to that of the load, or the last answer of an
-  // open loop if that came later: rates are those that were reached.
+  // From the end of the warm-up to that of the load, or the last answer if that
+  // came later: rates are those that were reached.
   absl::Duration duration;
   Tally total;
   // By kind of request, in the order of Traffic::kinds.
