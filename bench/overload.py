@@ -167,7 +167,7 @@ def measure(options, items, data):
                               options.seconds)
             codes = report["statusCodeDistribution"]
             answered = codes.get("OK", 0)
-            others = set(codes) - {"OK", "RESOURCE_EXHAUSTED"}
+            others = set(codes) - {"OK", "ResourceExhausted"}
             if others:
                 sys.exit(f"{name}: {codes}")
             found = {"name": name, "times": times, "sent": report["count"],

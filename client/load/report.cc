@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/format/text.h"
@@ -173,10 +174,23 @@ Json LatenciesToJson(const Tally& tally) {
   return distribution;
 }
 
+// "DeadlineExceeded", as grpc-go has it, and so ghz.
+std::string GoCodeName(absl::StatusCode code) {
+  if (code == absl::StatusCode::kOk) return "OK";
+  if (code == absl::StatusCode::kCancelled) return "Canceled";
+  std::string name;
+  bool begins_word = true;
+  for (const char c : absl::StatusCodeToString(code)) {
+    if (c != '_') name += begins_word ? c : absl::ascii_tolower(c);
+    begins_word = c == '_';
+  }
+  return name;
+}
+
 Json StatusesToJson(const Tally& tally) {
   Json statuses = Json::object();
   for (const auto& [code, count] : tally.status_counts()) {
-    statuses[absl::StatusCodeToString(code)] = count;
+    statuses[GoCodeName(code)] = count;
   }
   return statuses;
 }

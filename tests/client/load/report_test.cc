@@ -24,6 +24,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
+using ::testing::UnorderedElementsAre;
 
 // `answered` took 1, 2, ... ms.
 Tally TallyOf(std::int64_t answered, std::int64_t aborted) {
@@ -76,7 +77,7 @@ TEST(JsonReportTest, CarriesWhatGhzReports) {
   EXPECT_EQ(json["slowest"], 100'000'000);
   EXPECT_EQ(json["rps"], 50.5);
   EXPECT_EQ(json["statusCodeDistribution"]["OK"], 100);
-  EXPECT_EQ(json["statusCodeDistribution"]["ABORTED"], 1);
+  EXPECT_EQ(json["statusCodeDistribution"]["Aborted"], 1);
   EXPECT_EQ(json["errorDistribution"].size(), 1u);
   std::vector<double> percentages;
   for (const auto& entry : json["latencyDistribution"]) {
@@ -93,6 +94,26 @@ TEST(JsonReportTest, CarriesWhatGhzReports) {
   EXPECT_EQ(json["moments"][0]["p50"], 4'321'000);
   EXPECT_FALSE(json.contains("openLoop"));
   EXPECT_FALSE(json.contains("verify"));
+}
+
+TEST(JsonReportTest, CodesAreSpeltAsGhzSpellsThem) {
+  LoadReport report;
+  report.result.duration = absl::Seconds(1);
+  for (int code = 0; code <= 16; ++code) {
+    report.result.total.Add(static_cast<absl::StatusCode>(code), 1);
+  }
+  const auto json = nlohmann::json::parse(JsonReport(report));
+  std::vector<std::string> names;
+  for (const auto& [name, count] : json["statusCodeDistribution"].items()) {
+    names.push_back(name);
+  }
+  EXPECT_THAT(
+      names,
+      UnorderedElementsAre(
+          "OK", "Canceled", "Unknown", "InvalidArgument", "DeadlineExceeded",
+          "NotFound", "AlreadyExists", "PermissionDenied", "ResourceExhausted",
+          "FailedPrecondition", "Aborted", "OutOfRange", "Unimplemented",
+          "Internal", "Unavailable", "DataLoss", "Unauthenticated"));
 }
 
 TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
@@ -120,7 +141,7 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
   EXPECT_EQ(json["slices"][1]["answersPerSecond"], 52);
   EXPECT_EQ(json["kinds"]["write"]["answersPerSecond"], 5);
   EXPECT_EQ(json["slices"][1]["count"], 60);
-  EXPECT_EQ(json["kinds"]["write"]["statusCodeDistribution"]["ABORTED"], 1);
+  EXPECT_EQ(json["kinds"]["write"]["statusCodeDistribution"]["Aborted"], 1);
   EXPECT_EQ(json["verify"]["recall"], 0.97);
   EXPECT_EQ(json["verify"]["underLoad"], 8);
   EXPECT_EQ(json["verify"]["maxWeightDifference"], 0.125);
