@@ -6,6 +6,7 @@
 #include <memory>
 #include <utility>
 
+#include "client/grpc_status.h"
 #include "client/importer.h"
 #include "client/load/requests.h"
 #include "client/wire_vector.h"
@@ -72,17 +73,26 @@ void BackgroundWriter::Run() {
     const std::chrono::duration<double> passed = SteadyClock::now() - start;
     return static_cast<std::int64_t>(options_.rate * passed.count());
   };
+  // Else they would be held until the end.
+  const auto take_failures = [&] {
+    for (const v1::ImportFailure& failure : importer->TakeFailures()) {
+      if (!result_.first_refusal.ok()) continue;
+      result_.first_refusal = FromRpcStatus(failure.status());
+    }
+  };
   while (!stopping_ && result_.status.ok()) {
     for (const std::int64_t until = due();
          result_.sent_count < until && result_.status.ok() && !stopping_;) {
       result_.status = importer->Add(ItemToWrite(options_, result_.sent_count));
       ++result_.sent_count;
+      take_failures();
     }
     tick += kTick;
     std::this_thread::sleep_until(tick);
   }
   result_.due_count = due();
   const absl::Status finished = importer->Finish();
+  take_failures();
   if (result_.status.ok()) result_.status = finished;
   result_.duration = absl::FromChrono(SteadyClock::now() - start);
   result_.stored_count = importer->progress().stored_count;

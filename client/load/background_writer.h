@@ -34,6 +34,7 @@ struct WriterResult {
   std::int64_t sent_count = 0;
   std::int64_t stored_count = 0;   // acknowledged: synced
   std::int64_t refused_count = 0;  // by item
+  absl::Status first_refusal;      // of an item; or OK
   absl::Status status;             // why the import ended early; or OK
 
   double stored_per_second() const;

@@ -90,10 +90,14 @@ std::string Summary(const LoadReport& report) {
     absl::StrAppendFormat(
         &text,
         "writes       %d due, %d sent, %d stored (%.0f a second), %d "
-        "refused%s\n",
+        "refused%s%s\n",
         report.writes->due_count, report.writes->sent_count,
         report.writes->stored_count, report.writes->stored_per_second(),
         report.writes->refused_count,
+        report.writes->first_refusal.ok()
+            ? ""
+            : absl::StrCat(", the first: ",
+                           Printable(report.writes->first_refusal.message())),
         report.writes->status.ok()
             ? ""
             : absl::StrCat("; ended: ", report.writes->status.message()));
@@ -300,12 +304,14 @@ Json ToJson(const LoadReport& report) {
     }
   }
   if (report.writes) {
-    json["writes"] = {{"due", report.writes->due_count},
-                      {"sent", report.writes->sent_count},
-                      {"stored", report.writes->stored_count},
-                      {"refused", report.writes->refused_count},
-                      {"storedPerSecond", report.writes->stored_per_second()},
-                      {"error", std::string(report.writes->status.message())}};
+    json["writes"] = {
+        {"due", report.writes->due_count},
+        {"sent", report.writes->sent_count},
+        {"stored", report.writes->stored_count},
+        {"refused", report.writes->refused_count},
+        {"firstRefusal", std::string(report.writes->first_refusal.message())},
+        {"storedPerSecond", report.writes->stored_per_second()},
+        {"error", std::string(report.writes->status.message())}};
   }
   json["options"] = report.options;
   if (report.verify) json["verify"] = VerifyToJson(*report.verify);

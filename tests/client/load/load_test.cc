@@ -1,4 +1,6 @@
 #include <gmock/gmock.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -10,7 +12,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "attendant/v1/item_service.grpc.pb.h"
+#include "client/client.h"
 #include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
 #include "client/load/open_loop.h"
@@ -18,6 +23,7 @@
 #include "client/load/recorder.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "tests/support/status_matchers.h"
 
 namespace attendant {
 namespace {
@@ -518,6 +524,56 @@ TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
             ItemToWrite(options, 1).keys().at("k").SerializeAsString());
   options.existing_ids.clear();
   EXPECT_EQ(id(0), "load-3-0");
+}
+
+// Takes no item, and says which.
+class RefusingItems final : public v1::ItemService::Service {
+ public:
+  grpc::Status ImportItems(
+      grpc::ServerContext* /*context*/,
+      grpc::ServerReaderWriter<v1::ImportItemsResponse, v1::ImportItemsRequest>*
+          stream) override {
+    v1::ImportItemsRequest request;
+    std::int64_t count = 0;
+    while (stream->Read(&request)) {
+      v1::ImportItemsResponse response;
+      for (const v1::Item& item : request.items()) {
+        v1::ImportFailure* failure = response.add_failures();
+        failure->set_item_index(count++);
+        failure->mutable_status()->set_code(grpc::StatusCode::NOT_FOUND);
+        failure->mutable_status()->set_message("not " + item.id());
+      }
+      response.set_acknowledged_count(count);
+      stream->Write(response);
+    }
+    return grpc::Status::OK;
+  }
+};
+
+TEST(BackgroundWriterTest, CountsRefusalsAndKeepsTheFirst) {
+  RefusingItems items;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  builder.RegisterService(&items);
+  const auto server = builder.BuildAndStart();
+  ASSERT_OK_AND_ASSIGN(
+      const auto client,
+      Client::Connect({.server = absl::StrCat("127.0.0.1:", port)}));
+  BackgroundWriter writer(client.get(), {.catalog = "shop",
+                                         .key_field = "k",
+                                         .rate = 10'000,
+                                         .existing_ids = {},
+                                         .keys = {{1, 2}},
+                                         .noises = {{0, 0}}});
+  absl::SleepFor(absl::Milliseconds(50));
+  const WriterResult result = writer.Stop();
+  EXPECT_OK(result.status);
+  EXPECT_GT(result.sent_count, 1);
+  EXPECT_EQ(result.refused_count, result.sent_count);
+  EXPECT_THAT(result.first_refusal,
+              StatusIs(absl::StatusCode::kNotFound, "not load-1-0"));
 }
 
 TEST(ClusteredVectorsTest, AreUnitVectorsThatTheSeedDetermines) {

@@ -128,7 +128,8 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
                                .due_count = 10,
                                .sent_count = 9,
                                .stored_count = 8,
-                               .refused_count = 0,
+                               .refused_count = 1,
+                               .first_refusal = absl::NotFoundError("no k"),
                                .status = absl::OkStatus()};
   const auto json = nlohmann::json::parse(JsonReport(report));
   EXPECT_EQ(json["openLoop"]["rate"], 50);
@@ -147,6 +148,8 @@ TEST(JsonReportTest, AnOpenLoopSaysWhatBecameOfEachSliceAndKind) {
   EXPECT_EQ(json["verify"]["maxWeightDifference"], 0.125);
   EXPECT_EQ(json["verify"]["failed"], 0);
   EXPECT_EQ(json["writes"]["storedPerSecond"], 4);
+  EXPECT_EQ(json["writes"]["firstRefusal"], "no k");
+  EXPECT_THAT(TextReport(report), HasSubstr("1 refused, the first: no k\n"));
 }
 
 TEST(TextReportTest, HasASummaryAndThePercentiles) {
