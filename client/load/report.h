@@ -33,7 +33,7 @@ struct LoadReport {
   std::optional<double> rate;
   std::optional<WriterResult> writes;
   std::optional<VerifyResult> verify;
-  // If there may be items that were written.
+  // Of a load that writes: whatever became of a write, it may be stored.
   std::optional<CleanupResult> cleanup;
   // As asked for: server, catalog, concurrency, ...
   nlohmann::ordered_json options;

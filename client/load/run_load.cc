@@ -3,7 +3,6 @@
 #include <grpcpp/impl/codegen/proto_utils.h>
 
 #include <algorithm>
-#include <atomic>
 #include <functional>
 #include <memory>
 #include <random>
@@ -100,17 +99,6 @@ bool HasWrites(const RequestOptions& requests) {
       [](const MixShare& part) { return part.kind == kWriteKind; });
 }
 
-// Whether a write that ended so is stored, or may be.
-bool MayBeStored(const absl::Status& status) {
-  return status.ok() || absl::IsDeadlineExceeded(status) ||
-         absl::IsCancelled(status);
-}
-
-bool MayHaveStored(const WriterResult& writes) {
-  return writes.stored_count > 0 ||
-         (writes.sent_count > 0 && MayBeStored(writes.status));
-}
-
 // Deletes the items 0 to count - 1 of the load's own.
 CleanupResult CleanUp(Client& client, const LoadOptions& options,
                       std::int64_t count) {
@@ -154,10 +142,9 @@ nlohmann::ordered_json Describe(const LoadOptions& options) {
   return json;
 }
 
-// What becomes of the requests of a mix; `has_written` once one may have.
+// What becomes of the requests of a mix.
 Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
-                  AnswerChecker* checker, LiveView& view,
-                  std::atomic<bool>& has_written) {
+                  AnswerChecker* checker, LiveView& view) {
   Traffic traffic;
   traffic.cancel = [&sender] { sender.Cancel(); };
   traffic.kinds = mix.kinds();
@@ -169,19 +156,15 @@ Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
   for (const std::string& kind : traffic.kinds) {
     writes.push_back(kind == kWriteKind);
   }
-  traffic.send = [&mix, &sender, checker, &has_written,
-                  writes = std::move(writes)](std::int64_t index,
-                                              Traffic::Done done) {
+  traffic.send = [&mix, &sender, checker, writes = std::move(writes)](
+                     std::int64_t index, Traffic::Done done) {
     const int kind = mix.KindOf(index);
-    const bool is_write = writes[static_cast<std::size_t>(kind)];
     grpc::ByteBuffer request = mix.Bytes(kind, index);
-    if (is_write || checker == nullptr) {
-      sender.Send(mix.MethodOf(kind), request,
-                  [done = std::move(done), is_write, &has_written](
-                      const absl::Status& status, const grpc::ByteBuffer&) {
-                    if (is_write && MayBeStored(status)) has_written = true;
-                    done(status);
-                  });
+    if (writes[static_cast<std::size_t>(kind)] || checker == nullptr) {
+      sender.Send(
+          mix.MethodOf(kind), request,
+          [done = std::move(done)](const absl::Status& status,
+                                   const grpc::ByteBuffer&) { done(status); });
       return;
     }
     sender.Send(mix.MethodOf(kind), request,
@@ -282,10 +265,9 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
     writer = std::make_unique<BackgroundWriter>(writer_client.get(),
                                                 std::move(writes));
   }
-  std::atomic<bool> has_written = false;
   {
     LiveView view(stderr, {.warmup = warmup, .total = warmup + duration});
-    Traffic traffic = TrafficOf(mix, *sender, checker.get(), view, has_written);
+    Traffic traffic = TrafficOf(mix, *sender, checker.get(), view);
     traffic.is_stopped = options.is_stopped;
     if (profile) {
       report.result =
@@ -322,12 +304,8 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
       (report.writes && report.writes->sent_count > 0)) {
     const std::int64_t sent_count =
         report.writes ? report.writes->sent_count : 0;
-    CleanupResult cleanup =
+    report.cleanup =
         CleanUp(*client, options, std::max(kWrittenItemCount, sent_count));
-    if (cleanup.status.ok() || has_written ||
-        (report.writes && MayHaveStored(*report.writes))) {
-      report.cleanup = std::move(cleanup);
-    }
   }
   return report;
 }
