@@ -107,6 +107,11 @@ absl::Status Authenticator::Reload() {
   MutexLock lock(&mutex_);
   if (!files_.HaveChanged()) return absl::OkStatus();
   absl::StatusOr<TokenTable> table = ReadTable(path_);
+  // It may have been read in part.
+  if (files_.HaveChanged()) {
+    table = absl::AbortedError(
+        absl::StrCat(path_, " was written while it was read"));
+  }
   if (!table.ok()) {
     files_.ReadAgain();
     const bool is_known = table.status() == last_failure_;
@@ -118,6 +123,13 @@ absl::Status Authenticator::Reload() {
     return last_failure_;
   }
   last_failure_ = absl::OkStatus();
+  if (table->empty()) {
+    LogEvent(LogLevel::kWarning, "tokens_empty",
+             {{"path", path_},
+              {"what_now",
+               "no token is valid any more; if one should be, "
+               "replace the file by one that has its line"}});
+  }
   table_.Store(std::make_shared<TokenTable>(*std::move(table)));
   LogEvent(LogLevel::kInfo, "tokens_reloaded", {{"path", path_}});
   return absl::OkStatus();

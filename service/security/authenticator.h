@@ -35,8 +35,8 @@ enum class AuthRefusal {
 // none: "Bearer NAME.SECRET" (RFC 6750).
 //
 // The file is looked at again before a check, at most every kLookInterval. One
-// that can't be read or is not well-formed changes nothing, and the log says
-// so once.
+// that can't be read, is not well-formed or was written meanwhile changes
+// nothing, and the log says so once.
 class Authenticator {
  public:
   static constexpr absl::Duration kLookInterval = absl::Milliseconds(500);

@@ -47,6 +47,8 @@ class TokenTable {
   // the name of another.
   static absl::StatusOr<TokenTable> FromText(absl::string_view text);
 
+  bool empty() const { return entries_.empty(); }
+
   // What the token gives, null if it is none of these. Takes as long for a name
   // that there is as for one that there is not, but less for a secret that was
   // found before. Valid as long as the table.

@@ -1,4 +1,5 @@
 // Tokens that are checked while their file changes.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -18,6 +19,8 @@
 
 namespace attendant {
 namespace {
+
+using ::testing::HasSubstr;
 
 // At once, as an editor does it.
 void Replace(const std::string& path, const std::string& content) {
@@ -85,6 +88,41 @@ TEST(AuthenticatorStressTest, ATokenThatStaysIsKnownThroughEveryChange) {
   EXPECT_GT(unknown_count, 0);
   EXPECT_EQ(authenticator->refusals()[AuthRefusal::kUnknownToken].value(),
             unknown_count);
+}
+
+TEST(AuthenticatorStressTest, AFileThatIsBeingWrittenIsNotUsed) {
+  SetLogLevel(LogLevel::kError);
+  const ScratchDirectory directory;
+  const std::string path = directory / "tokens";
+  Replace(path, absl::StrCat(TokenFor("one", Role::kRead).line, "\n"));
+  ASSERT_OK_AND_ASSIGN(const auto authenticator,
+                       Authenticator::Open(path, /*anonymous_read=*/false));
+  std::atomic<bool> stopping = false;
+  // In place, line by line, of which each is good.
+  std::thread writer([&] {
+    while (!stopping.load()) {
+      std::FILE* file = std::fopen(path.c_str(), "w");
+      for (int i = 0; i < 10'000 && !stopping.load(); ++i) {
+        std::fputs("# a line that takes none\n", file);
+        std::fflush(file);
+      }
+      std::fclose(file);
+    }
+  });
+  absl::Status status;
+  const SteadyTime end = SteadyAfter(absl::Minutes(1));
+  while (!absl::IsAborted(status) && SteadyNow() < end) {
+    status = authenticator->Reload();
+  }
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted,
+                               path + " was written while it was read"));
+  stopping.store(true);
+  writer.join();
+  testing::internal::CaptureStderr();
+  SetLogLevel(LogLevel::kWarning);
+  EXPECT_OK(authenticator->Reload());
+  EXPECT_THAT(testing::internal::GetCapturedStderr(),
+              HasSubstr("tokens_empty"));
 }
 
 }  // namespace
