@@ -67,6 +67,9 @@ class Client {
  public:
   // What a server takes unless it is told otherwise.
   static constexpr int kMaxMessageBytes = 16 << 20;
+  // Whatever it is told: protobuf has no larger messages.
+  static constexpr std::int64_t kLargestMessageBytes =
+      std::numeric_limits<std::int32_t>::max();
 
   struct Options {
     // HOST:PORT, or any other target that gRPC understands.

@@ -279,14 +279,6 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
     }
     field->set_keys_on_disk(true);
   }
-  // Each encoder fits a request; several may not.
-  const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
-  if (bytes > Client::kMaxMessageBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--from: the text encoders make a request of ", bytes,
-                     " bytes, want at most ", Client::kMaxMessageBytes,
-                     ": fit with a smaller --dim"));
-  }
   return request;
 }
 

@@ -137,9 +137,13 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
                              FitTextLsi(texts.columns, options));
   const std::int64_t dim = lsi.encoder.parts().dim;
   const std::string encoder = lsi.encoder.Serialize();
-  // What was fitted can be served.
-  ATTENDANT_RETURN_IF_ERROR(
-      CheckEncoderSize(flags.out, static_cast<std::int64_t>(encoder.size())));
+  if (encoder.size() > Client::kMaxMessageBytes) {
+    Note(absl::StrCat(
+        "The encoder takes ",
+        FormatBytes(static_cast<std::int64_t>(encoder.size())),
+        ", more than a server takes in a request unless its "
+        "--max-message-bytes says otherwise; a smaller --dim makes it less."));
+  }
 
   // An item without a known term has no direction, hence no key.
   std::vector<std::string> ids;

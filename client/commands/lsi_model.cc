@@ -80,7 +80,8 @@ absl::StatusOr<v1::AttentionModel> LsiAttentionModel(
                                         kModelFile, " says"));
   }
   constexpr std::int64_t kMaxWeights =
-      Client::kMaxMessageBytes / (2 * static_cast<std::int64_t>(sizeof(float)));
+      Client::kLargestMessageBytes /
+      (2 * static_cast<std::int64_t>(sizeof(float)));
   if (item_count > kMaxModelDimension || item_count * dim > kMaxWeights) {
     return FileError(
         path, absl::StrCat("got ", item_count, " items of ", dim,

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "client/client.h"
 #include "client/commands/flags.h"
 #include "client/files/input.h"
 #include "client/files/json.h"
@@ -115,22 +116,11 @@ absl::StatusOr<Model> ReadModel(const std::string& directory) {
   return model;
 }
 
-absl::Status CheckEncoderSize(const std::string& directory,
-                              std::int64_t bytes) {
-  if (bytes <= kMaxEncoderBytes) return absl::OkStatus();
-  return FileError(
-      PathIn(directory, kEncoderFile),
-      absl::StrCat("got ", bytes, " bytes, want at most ", kMaxEncoderBytes,
-                   ", which a request can hold: fit with a smaller --dim"));
-}
-
 absl::StatusOr<v1::TextEncoder> ReadTextEncoder(const std::string& directory,
                                                 const Model& model) {
   const std::string path = PathIn(directory, kEncoderFile);
-  ATTENDANT_ASSIGN_OR_RETURN(const RandomFile file, RandomFile::Open(path));
-  ATTENDANT_RETURN_IF_ERROR(CheckEncoderSize(directory, file.size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
-                             ReadFile(path, kMaxEncoderBytes));
+                             ReadFile(path, Client::kLargestMessageBytes));
   const auto encoder = TextEncoder::Deserialize(bytes);
   if (!encoder.ok()) return PrefixField(encoder.status(), path + ": ");
   const TextEncoderParts& parts = encoder->parts();

@@ -9,7 +9,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attendant/v1/catalog_service.pb.h"
-#include "client/client.h"
 #include "client/files/output.h"
 #include "core/encode/temperature.h"
 #include "nlohmann/json.hpp"
@@ -23,11 +22,6 @@ inline constexpr char kKeysFile[] = "keys.npy";
 inline constexpr char kSingularValuesFile[] = "singular_values.npy";
 inline constexpr char kEncoderFile[] = "encoder.bin";
 inline constexpr char kAttributesFile[] = "attributes.jsonl";
-
-// Of encoder.bin: a request that creates a catalog holds that much, beside the
-// largest schema. The file takes no less than the encoder on the wire.
-inline constexpr std::int64_t kMaxEncoderBytes =
-    Client::kMaxMessageBytes - (64 << 10);
 
 // model.json: what a catalog for the items needs.
 struct Model {
@@ -46,13 +40,9 @@ std::string ModelJson(const Model& model);
 // the directory, where there is none.
 absl::StatusOr<Model> ReadModel(const std::string& directory);
 
-// InvalidArgument, naming the file and what helps, if an encoder of so many
-// bytes is too large for kMaxEncoderBytes.
-absl::Status CheckEncoderSize(const std::string& directory, std::int64_t bytes);
-
 // The encoder of a directory, as the wire has it. InvalidArgument, naming the
-// file, if it is too large or of another dimension than the model; DataLoss if
-// it is damaged.
+// file, if no message could hold it or it is of another dimension than the
+// model; DataLoss if it is damaged.
 absl::StatusOr<v1::TextEncoder> ReadTextEncoder(const std::string& directory,
                                                 const Model& model);
 

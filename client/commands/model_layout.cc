@@ -19,7 +19,7 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMaxWeightCount =
-    Client::kMaxMessageBytes / static_cast<std::int64_t>(sizeof(float));
+    Client::kLargestMessageBytes / static_cast<std::int64_t>(sizeof(float));
 
 // A matrix [row_count, column_count], row-major.
 struct Weights {
@@ -479,12 +479,6 @@ absl::StatusOr<ImportedModel> ModelFromTensors(const TensorFiles& tensors,
   ImportedModel imported;
   imported.layout = std::string(layout.name);
   ATTENDANT_RETURN_IF_ERROR(layout.read(arrays, options, &imported.model));
-  const auto bytes = static_cast<std::int64_t>(imported.model.ByteSizeLong());
-  if (bytes > Client::kMaxMessageBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the weights make a request of ", bytes,
-                     " bytes, want at most ", Client::kMaxMessageBytes));
-  }
   imported.unused = arrays.unused();
   return imported;
 }

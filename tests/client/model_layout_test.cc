@@ -302,6 +302,16 @@ TEST(ModelLayoutTest, BilinearAndAdditive) {
               StatusIs(kInvalid, HasSubstr("--heads: got 2, want none")));
 }
 
+// Which of them are too large is the server's to say.
+TEST(ModelLayoutTest, WeightsMayTakeMoreThanAMessageOfDefaultSize) {
+  constexpr std::int64_t kSide = 2100;
+  ASSERT_OK_AND_ASSIGN(const ImportedModel imported,
+                       Import({F32Tensor("W", {kSide, kSide},
+                                         std::vector<float>(kSide * kSide, 1))},
+                              {}));
+  EXPECT_GT(imported.model.ByteSizeLong(), 16u << 20);
+}
+
 TEST(ModelLayoutTest, PrefixChoosesOneModuleOfMany) {
   MultiHeadProjections first = SquareHeads(4, 2);
   MultiHeadProjections second = first;
