@@ -18,6 +18,7 @@
 #include "client/advice.h"
 #include "client/doctor/certificate.h"
 #include "client/format/text.h"
+#include "client/pages.h"
 #include "core/base/clock.h"
 #include "core/base/host_port.h"
 
@@ -154,8 +155,9 @@ std::optional<Finding> ExamineBuild(const ServerToExamine& server,
 std::vector<std::string> Complaints(const v1::Catalog& catalog) {
   std::vector<std::string> complaints(catalog.warnings().begin(),
                                       catalog.warnings().end());
-  for (const v1::IndexStatus& index : catalog.indexes()) {
-    if (!index.build_error().empty()) complaints.push_back(index.build_error());
+  // A build is of all indexes at once.
+  if (catalog.indexes_size() > 0 && !catalog.indexes(0).build_error().empty()) {
+    complaints.push_back(catalog.indexes(0).build_error());
   }
   if (!catalog.segment_files_error().empty()) {
     complaints.push_back(catalog.segment_files_error());
@@ -167,7 +169,7 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
   v1::ListCatalogsRequest request;
   request.set_page_size(kPageSize);
   const SteadyTime begin = SteadyNow();
-  const auto list = client.ListCatalogs(request);
+  const auto list = AllPages(client, &Client::ListCatalogs, request);
   const absl::Duration time = TimeSince(begin);
   if (!list.ok()) {
     const bool refused = absl::IsUnauthenticated(list.status()) ||

@@ -1,10 +1,13 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
+#include <grpcpp/server.h>
+#include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 #include <httplib.h>
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -17,6 +20,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "attendant/v1/catalog_service.grpc.pb.h"
+#include "client/client.h"
 #include "client/doctor/certificate.h"
 #include "client/doctor/data_directory.h"
 #include "client/doctor/machine.h"
@@ -355,6 +360,50 @@ TEST(ServerTest, AnIPv6AddressIsReachedByTls) {
   const std::string text = ReadyAtIPv6(server, ca.path());
   if (text.empty()) GTEST_SKIP() << "no IPv6 here";
   EXPECT_EQ(text, "ready");
+}
+
+// A catalog a page, with two key fields whose build failed.
+class TwoPages final : public v1::CatalogService::Service {
+ public:
+  grpc::Status ListCatalogs(grpc::ServerContext* /*context*/,
+                            const v1::ListCatalogsRequest* request,
+                            v1::ListCatalogsResponse* response) override {
+    const bool is_first = request->page_token().empty();
+    v1::Catalog* catalog = response->add_catalogs();
+    catalog->set_name(is_first ? "first" : "second");
+    catalog->set_item_count(2);
+    for (int i = 0; i < 2; ++i) {
+      catalog->add_indexes()->set_build_error("no room for it");
+    }
+    if (is_first) response->set_next_page_token("more");
+    return grpc::Status::OK;
+  }
+};
+
+TEST(ServerTest, TellsOfEveryCatalogAndOfEachBuildOnce) {
+  TwoPages catalogs;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  builder.RegisterService(&catalogs);
+  const auto server = builder.BuildAndStart();
+  const std::string address = absl::StrCat("127.0.0.1:", port);
+  const auto findings =
+      ExamineServer({.server = address, .http = "127.0.0.1:1", .connect = [&] {
+                       return Client::Connect({.server = address});
+                     }});
+  EXPECT_THAT(About(findings, "catalogs").text,
+              HasSubstr("2 with 4 items, listed in"));
+  for (const char* subject : {"catalog first", "catalog second"}) {
+    EXPECT_EQ(std::count_if(findings.begin(), findings.end(),
+                            [&](const Finding& finding) {
+                              return finding.subject == subject &&
+                                     finding.text == "no room for it";
+                            }),
+              1)
+        << subject;
+  }
 }
 
 std::vector<Examination> TwoParts() {
