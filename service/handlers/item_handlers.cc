@@ -163,7 +163,15 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
         interrupted = interrupt.Check();
         return interrupted.ok();
       }));
-  return interrupted;
+  ATTENDANT_RETURN_IF_ERROR(interrupted);
+  // No page gets past one like that: it has to be found.
+  if (response->items_size() == 1 &&
+      static_cast<std::int64_t>(response->ByteSizeLong()) >
+          backend.max_message_bytes) {
+    return PrefixField(ReplyTooLarge(backend.max_message_bytes),
+                       absl::StrCat("item '", after, "': "));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status BatchDeleteItems(Backend& backend,

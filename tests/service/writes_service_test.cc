@@ -366,6 +366,28 @@ class SmallMessagesTest : public WritesServiceTest {
   SmallMessagesTest() { options_.max_message_bytes = 64 << 10; }
 };
 
+// As a server with larger messages may have stored it.
+TEST_F(SmallMessagesTest, AnItemThatFitsNoPageIsNamed) {
+  std::vector<Item> large(1);
+  large[0].id = ItemId("large");
+  large[0].keys = {{1, 1}};
+  large[0].opaque_value = std::string(64 << 10, 'x');
+  ASSERT_OK(catalogs_->Get("shop").value()->Upsert(large, ""));
+  auto request = Parse<v1::ListItemsRequest>("catalog: 'shop'");
+  v1::ListItemsResponse response;
+  ASSERT_TRUE(List(request, &response).ok());
+  EXPECT_EQ(response.items_size(), 3);
+  request.set_page_token(response.next_page_token());
+  const grpc::Status status = List(request, &response);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_THAT(status.error_message(), HasSubstr("item 'large': the reply"));
+  // Without what is large in it.
+  request.clear_page_token();
+  request.mutable_read_mask()->add_paths("attributes");
+  ASSERT_TRUE(List(request, &response).ok());
+  EXPECT_EQ(response.items_size(), 4);
+}
+
 // What is stored is stored: the reply must not be refused for its length.
 TEST_F(SmallMessagesTest, FailuresOfAnImportAlwaysFit) {
   constexpr int kBad = 1000;
