@@ -83,6 +83,12 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
     return google::protobuf::Arena::CreateMessage<Message>(&arena_);
   }
 
+  // What the messages take.
+  std::size_t HeldBytes() const {
+    return static_cast<std::size_t>(arena_.SpaceAllocated());
+  }
+  void DropMessages() { arena_.Reset(); }
+
   WorkerPool& pool_;
   const grpc::ByteBuffer& request_;
   grpc::ByteBuffer& response_;

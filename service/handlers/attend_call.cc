@@ -36,6 +36,9 @@ constexpr std::size_t kMostTogether = 32;
 // Requests up to this size are parsed where they arrive, to know what they can
 // share; larger ones only where their turn has come.
 constexpr std::size_t kSmallRequestBytes = 16 << 10;
+// What they may take once they are parsed, and they wait: nothing counts it,
+// and empty elements take 30 times their bytes.
+constexpr std::size_t kMostHeldBytes = 128 << 10;
 // Of shortlists that are light work.
 constexpr int kMostShared = 1000;
 
@@ -93,6 +96,12 @@ class AttendCall final : public PooledCall {
     if (!status.ok()) {
       Finish(status);
       return false;
+    }
+    if (HeldBytes() > kMostHeldBytes) {
+      // Parsed again when its turn has come, as a larger one.
+      message_ = nullptr;
+      DropMessages();
+      return true;
     }
     group_ = GroupOf(*message_);
     light_place_ = LightQueries::PlaceOf(group_, EffortOf(*message_));

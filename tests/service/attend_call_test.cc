@@ -5,11 +5,13 @@
 #include <google/protobuf/text_format.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -219,8 +221,11 @@ class AttendCallTest : public ::testing::Test {
     call.status = stub_->Attend(&call.context, call.request, &call.response);
   }
 
-  // Sends all while the only worker is held, and lets it go when all wait.
-  void AskTogether(std::vector<Call>& calls) {
+  // Sends all while the only worker is held, and lets it go when all wait and
+  // `while_waiting` was called.
+  void AskTogether(
+      std::vector<Call>& calls,
+      const std::function<void()>& while_waiting = [] {}) {
     pool_->Add(&blocker_);
     blocker_.AwaitRunning();
     for (Call& call : calls) {
@@ -229,6 +234,7 @@ class AttendCallTest : public ::testing::Test {
     while (pool_->counts().waiting_count < calls.size()) {
       std::this_thread::yield();
     }
+    while_waiting();
     blocker_.Release();
     for (Call& call : calls) call.thread.join();
   }
@@ -262,6 +268,32 @@ class AttendCallTest : public ::testing::Test {
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<v1::AttentionService::Stub> stub_;
 };
+
+std::int64_t AllocatedBytes() {
+  const struct mallinfo2 info = mallinfo2();
+  return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
+}
+
+// Of two bytes on the wire, and an object each where they are parsed.
+TEST_F(AttendCallTest, WhatManyElementsTakeIsNotHeldWhileTheyWait) {
+  if (kSanitized) GTEST_SKIP() << "the allocator is another one";
+  std::vector<Call> calls(100);
+  for (Call& call : calls) {
+    call.request.set_catalog("shop");
+    for (int i = 0; i < 8000; ++i) {
+      call.request.mutable_query()->mutable_examples()->add_examples();
+    }
+  }
+  const std::int64_t before = AllocatedBytes();
+  std::int64_t waiting = 0;
+  AskTogether(calls, [&] { waiting = AllocatedBytes(); });
+  for (const Call& call : calls) {
+    EXPECT_EQ(call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  // The bytes of each, twice on this side and once on the other, and what gRPC
+  // has of a call.
+  EXPECT_LT((waiting - before) / 100, 128 << 10);
+}
 
 TEST_F(AttendCallTest, APlanTellsWhyOneScanWasNotEnough) {
   std::mt19937_64 random(7);
