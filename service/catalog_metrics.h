@@ -7,7 +7,7 @@
 
 namespace attendant {
 
-// Gauges of each catalog, by name, of stored snapshots, and of memory.
+// Gauges of each catalog, by name, and of memory.
 void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page);
 
 }  // namespace attendant

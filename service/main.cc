@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -166,11 +167,14 @@ int Serve(const Flags& flags) {
   }
   for (const auto& catalog : (*catalogs)->List("", kMaxCatalogs)) {
     const Recovery& recovery = catalog->recovery();
+    const auto number = [](std::int64_t count) {
+      return LogValue::Json(absl::StrCat(count));
+    };
     LogEvent(LogLevel::kInfo, "catalog_opened",
              {{"catalog", catalog->name()},
-              {"item_count", absl::StrCat(catalog->snapshot()->item_count())},
-              {"from_segment_files", absl::StrCat(recovery.row_count)},
-              {"replayed", absl::StrCat(recovery.replayed_count)}});
+              {"item_count", number(catalog->snapshot()->item_count())},
+              {"from_segment_files", number(recovery.row_count)},
+              {"replayed", number(recovery.replayed_count)}});
     if (!recovery.damage.ok()) {
       LogEvent(LogLevel::kWarning, "segment_files_damaged",
                {{"catalog", catalog->name()},
@@ -218,7 +222,8 @@ int Serve(const Flags& flags) {
   LogEvent(LogLevel::kInfo, "ready", {{"address", address}});
 
   const int signal = AwaitStopSignal([&] { Reload(**security); });
-  LogEvent(LogLevel::kInfo, "stopping", {{"signal", absl::StrCat(signal)}});
+  LogEvent(LogLevel::kInfo, "stopping",
+           {{"signal", LogValue::Json(absl::StrCat(signal))}});
   (*server)->Shutdown(absl::Seconds(flags.grace_seconds));
   http.reset();
   server->reset();

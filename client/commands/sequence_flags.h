@@ -30,7 +30,7 @@ absl::Status ReadHistory(const std::string& path, EventColumns columns,
                          const std::string& customer,
                          v1::RankCandidatesRequest& request);
 
-// The rows of a .npy or .fvecs file as tokens.
+// The rows of a .npy, .fvecs or .txt file as tokens.
 absl::Status ReadTokens(const std::string& path, v1::TokenSequence& sequence);
 
 }  // namespace attendant

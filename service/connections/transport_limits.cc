@@ -87,12 +87,13 @@ int ConnectionsWithinReach(const TransportLimits& limits) {
       std::min<rlim_t>(descriptors.rlim_cur / kDescriptorsPerConnection,
                        std::numeric_limits<int>::max()));
   if (reach >= limits.max_connection_count) return limits.max_connection_count;
-  LogEvent(LogLevel::kWarning, "fewer_connections",
-           {{"max_connections", absl::StrCat(reach)},
-            {"asked_for", absl::StrCat(limits.max_connection_count)},
-            {"what_now",
-             "let the process open three times as many files as it "
-             "shall have connections: ulimit -n, LimitNOFILE"}});
+  LogEvent(
+      LogLevel::kWarning, "fewer_connections",
+      {{"max_connections", LogValue::Json(absl::StrCat(reach))},
+       {"asked_for", LogValue::Json(absl::StrCat(limits.max_connection_count))},
+       {"what_now",
+        "let the process open three times as many files as it "
+        "shall have connections: ulimit -n, LimitNOFILE"}});
   return std::max(1, reach);
 }
 

@@ -195,7 +195,7 @@ class HotRestartTest : public ::testing::Test {
     for (const absl::string_view line : absl::StrSplit(server_->log(), '\n')) {
       const auto event = nlohmann::json::parse(line, nullptr, false);
       if (event.is_object() && event.value("event", "") == "catalog_opened") {
-        return std::stoll(event.at(figure).get<std::string>());
+        return event.at(figure).get<std::int64_t>();
       }
     }
     ADD_FAILURE() << server_->log();

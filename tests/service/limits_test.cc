@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -385,9 +386,14 @@ TEST(TransportLimitsTest, ConnectionsStayWithinTheFilesThatMayBeOpen) {
   limits.max_connection_count = 1;
   EXPECT_EQ(ConnectionsWithinReach(limits), 1);
   limits.max_connection_count = 2'000'000'000;
+  testing::internal::CaptureStderr();
   const int reach = ConnectionsWithinReach(limits);
+  const auto event =
+      nlohmann::json::parse(testing::internal::GetCapturedStderr());
   EXPECT_GE(reach, 1);
   EXPECT_LT(reach, 2'000'000'000);
+  EXPECT_EQ(event["max_connections"], reach);
+  EXPECT_EQ(event["asked_for"], 2'000'000'000);
 }
 
 }  // namespace
