@@ -6,6 +6,7 @@
 #include <rocksdb/write_buffer_manager.h>
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <string>
 #include <utility>
@@ -222,8 +223,13 @@ class RocksStore : public Store {
     ATTENDANT_RETURN_IF_ERROR(catalogs_->Write(
         &batch, catalogs_->sequence() + 1, DiskReserve::kUsed));
     ATTENDANT_FAIL_POINT("model.before_file_removal");
-    // Without its record the version is gone.
-    model_files_.Remove(name).IgnoreError();
+    // Without its record the version is gone, whether there is memory for the
+    // rest or not.
+    try {
+      model_files_.Remove(name).IgnoreError();
+    } catch (const std::bad_alloc&) {
+      // It goes at the next Open.
+    }
     return absl::OkStatus();
   }
 

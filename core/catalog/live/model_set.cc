@@ -97,8 +97,10 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
     ATTENDANT_RETURN_IF_ERROR(
         CheckProbe(model, probes[i], absl::StrCat("probes[", i, "]")));
   }
+  MemoryBudget::Account room;  // until the model is counted
   if (memory_ != nullptr) {
-    ATTENDANT_RETURN_IF_ERROR(memory_->Check("the model", WeightBytes(model)));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        room, memory_->Reserve("the model", WeightBytes(model)));
   }
   // Before the lock, as it may take long.
   ModelRecord record;
@@ -119,10 +121,11 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
   record.create_time = clock_->Now();
   // Counted first: after an error it may be on the disk all the same.
   last->second = record.name.version;
-  ATTENDANT_RETURN_IF_ERROR(store_->PutModel(record));
+  // Once it is durable there must be the memory to serve it.
   auto version = std::make_shared<const ModelVersion>(std::move(record));
   auto next = std::make_shared<Versions>(*now);
   (*next)[Id(version->name.name, version->name.version)].version = version;
+  ATTENDANT_RETURN_IF_ERROR(store_->PutModel(*version));
   Publish(std::move(next));
   return version;
 }
@@ -162,9 +165,9 @@ absl::Status ModelSet::Delete(const ModelName& name) {
   const std::shared_ptr<const Versions> now = versions_.Load();
   const Id id(name.name, name.version);
   if (!now->contains(id)) return NoSuchModel(name.name, name.version);
-  ATTENDANT_RETURN_IF_ERROR(store_->RemoveModel(name));
   auto next = std::make_shared<Versions>(*now);
   next->erase(id);
+  ATTENDANT_RETURN_IF_ERROR(store_->RemoveModel(name));
   Publish(std::move(next));
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <functional>
 #include <thread>
 
 #include "core/base/status.h"
@@ -11,6 +12,7 @@
 #include "core/catalog/query/attend.h"
 #include "core/storage/database.h"
 #include "core/storage/snapshot_files.h"
+#include "tests/core/catalog/failing_allocation.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -376,8 +378,15 @@ class FailingStore : public Store {
   absl::Status left_overs() const override { return absl::OkStatus(); }
   absl::Status RemoveFiles(const CatalogRecord&) override { return status; }
   absl::StatusOr<ModelList> ListModels() const override { return list; }
-  absl::Status PutModel(const ModelRecord&) override { return status; }
-  absl::Status RemoveModel(const ModelName&) override { return status; }
+  absl::Status PutModel(const ModelRecord&) override {
+    if (while_put) while_put();
+    if (status.ok()) ++model_count;
+    return status;
+  }
+  absl::Status RemoveModel(const ModelName&) override {
+    if (status.ok()) --model_count;
+    return status;
+  }
   SnapshotFiles& snapshots() override { return snapshots_; }
   absl::Status CopyItems(const std::string&, const CatalogRecord&) override {
     return status;
@@ -391,6 +400,8 @@ class FailingStore : public Store {
 
   ModelList list;
   absl::Status status;
+  std::size_t model_count = 0;  // stored, but for those of the list
+  std::function<void()> while_put;
 
  private:
   const DatabaseResources resources_ = DatabaseResources::Make();
@@ -415,6 +426,39 @@ TEST(ModelSetFaultTest, WhatTheStoreRefusesIsNotServed) {
   ASSERT_OK_AND_ASSIGN(const auto next,
                        models->Create("text", RandomBilinearModel(1), {}));
   EXPECT_EQ(next->name.version, 3);
+}
+
+TEST(ModelSetFaultTest, WithoutMemoryWhatIsStoredIsWhatIsServed) {
+  bool befell = true;
+  for (int nth = 1; befell; ++nth) {
+    SCOPED_TRACE(nth);
+    FailingStore store;
+    ASSERT_OK_AND_ASSIGN(const auto models,
+                         ModelSet::Open(&store, &Clock::System()));
+    const AttentionModel model = RandomBilinearModel(1);
+    befell = WithoutMemoryAt(
+        nth, [&] { models->Create("text", model, {}).status().IgnoreError(); });
+    EXPECT_EQ(models->List({}, 10).size(), store.model_count);
+    ASSERT_OK(models->Create("other", model, {}));
+    befell |= WithoutMemoryAt(nth, [&] {
+      models->Delete({"other", 1}).IgnoreError();
+    });
+    EXPECT_EQ(models->List({}, 10).size(), store.model_count);
+  }
+}
+
+// So that of two that fit, but not together, one is refused.
+TEST(ModelSetFaultTest, AModelIsCountedWhileItIsStored) {
+  MemoryBudget budget({});
+  FailingStore store;
+  ASSERT_OK_AND_ASSIGN(const auto models,
+                       ModelSet::Open(&store, &Clock::System(), &budget));
+  const AttentionModel model = RandomBilinearModel(1);
+  store.while_put = [&] {
+    EXPECT_EQ(budget.use().counted_bytes, WeightBytes(model));
+  };
+  EXPECT_OK(models->Create("text", model, {}));
+  EXPECT_EQ(budget.use().counted_bytes, WeightBytes(model));
 }
 
 TEST(ModelSetFaultTest, VersionsAreLimited) {

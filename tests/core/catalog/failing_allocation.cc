@@ -1,0 +1,45 @@
+#include "tests/core/catalog/failing_allocation.h"
+
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "absl/base/config.h"
+
+namespace {
+
+thread_local int left = 0;  // until one fails; 0: none does
+
+}  // namespace
+
+// A sanitizer has its own.
+#if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && \
+    !defined(ABSL_HAVE_THREAD_SANITIZER)
+namespace {
+
+void* Allocate(std::size_t size) {
+  if (left > 0 && --left == 0) throw std::bad_alloc();
+  void* const memory = std::malloc(size == 0 ? 1 : size);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(std::size_t size) { return Allocate(size); }
+void* operator new[](std::size_t size) { return Allocate(size); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+#endif
+
+namespace attendant {
+
+FailingAllocation::FailingAllocation(int nth) { left = nth; }
+FailingAllocation::~FailingAllocation() { left = 0; }
+bool FailingAllocation::befell() const { return left == 0; }
+
+}  // namespace attendant

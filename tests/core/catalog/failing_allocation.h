@@ -1,0 +1,38 @@
+// Memory that runs out when a test says so.
+#ifndef ATTENDANT_TESTS_CORE_CATALOG_FAILING_ALLOCATION_H_
+#define ATTENDANT_TESTS_CORE_CATALOG_FAILING_ALLOCATION_H_
+
+#include <new>
+
+namespace attendant {
+
+// While it lives, the nth allocation of this thread, from 1, throws
+// std::bad_alloc, and no other; under a sanitizer none does. One at a time. For
+// tests that are linked with failing_allocation.cc, which replaces operator
+// new.
+class FailingAllocation {
+ public:
+  explicit FailingAllocation(int nth);
+  ~FailingAllocation();
+  FailingAllocation(const FailingAllocation&) = delete;
+  FailingAllocation& operator=(const FailingAllocation&) = delete;
+
+  // There were so many.
+  bool befell() const;
+};
+
+// Calls `work`, whose nth allocation fails. False if it has none.
+template <typename Work>
+bool WithoutMemoryAt(int nth, const Work& work) {
+  const FailingAllocation failing(nth);
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    // What is left is looked at.
+  }
+  return failing.befell();
+}
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_TESTS_CORE_CATALOG_FAILING_ALLOCATION_H_
