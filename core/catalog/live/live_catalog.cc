@@ -109,10 +109,10 @@ absl::Status LiveCatalog::Deleted() const {
       "CATALOG_NOT_FOUND");
 }
 
-absl::Status LiveCatalog::CheckMemory(absl::string_view what,
-                                      std::int64_t bytes) const {
-  if (options_.memory == nullptr) return absl::OkStatus();
-  return options_.memory->Check(what, bytes);
+absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMemory(
+    absl::string_view what, std::int64_t bytes) const {
+  if (options_.memory == nullptr) return MemoryBudget::Account();
+  return options_.memory->Reserve(what, bytes);
 }
 
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
@@ -425,13 +425,14 @@ absl::Status LiveCatalog::SetEncoders(std::vector<FieldEncoder> encoders) {
     stored.push_back({record_.schema.key_fields[encoder.field].name,
                       encoder.encoder.Serialize()});
   }
-  ATTENDANT_RETURN_IF_ERROR(CheckMemory("the text encoders", memory_bytes));
-  ATTENDANT_RETURN_IF_ERROR(store_->PutEncoders(stored));
+  ATTENDANT_ASSIGN_OR_RETURN(const MemoryBudget::Account room,
+                             ReserveMemory("the text encoders", memory_bytes));
   auto next = std::make_shared<Snapshot>(*current_);
   for (FieldEncoder& encoder : encoders) {
     next->encoders[encoder.field] =
         std::make_shared<const TextEncoder>(std::move(encoder.encoder));
   }
+  ATTENDANT_RETURN_IF_ERROR(store_->PutEncoders(stored));
   Publish(std::move(next));
   return absl::OkStatus();
 }

@@ -347,8 +347,9 @@ class LiveCatalog {
   void ScheduleSeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // OK if memory has room for it; see MemoryBudget::Check.
-  absl::Status CheckMemory(absl::string_view what, std::int64_t bytes) const;
+  // Room for what is under way; see MemoryBudget::Reserve.
+  absl::StatusOr<MemoryBudget::Account> ReserveMemory(absl::string_view what,
+                                                      std::int64_t bytes) const;
   // Looks again whether something is to be merged, after so long.
   void ScheduleRetry(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

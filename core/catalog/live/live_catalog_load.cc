@@ -121,8 +121,10 @@ absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
       if (status.ok()) continue;
       recovery_.keys_in_memory = status;
       // As many again are next, and twice as many while segments double.
-      if (const absl::Status memory = CheckMemory("keys that can't go to files",
-                                                  2 * index->memory_bytes());
+      if (const absl::Status memory =
+              ReserveMemory("keys that can't go to files",
+                            2 * index->memory_bytes())
+                  .status();
           !memory.ok()) {
         return PrefixField(memory, absl::StrCat(status.message(), "; "));
       }

@@ -245,8 +245,8 @@ struct LiveCatalog::PendingWrite {
 struct LiveCatalog::NextState {
   std::shared_ptr<Snapshot> snapshot;
   DeadRows dead;  // of all these writes
-  // That these writes will take.
-  std::int64_t memory_bytes = 0;
+  // For what they will take, until it is counted.
+  std::vector<MemoryBudget::Account> rooms;
 };
 
 absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
@@ -542,10 +542,11 @@ absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
       pending.byte_count += ByteCount(*item);
   }
   if (!write.upserts.empty()) {
-    const std::int64_t bytes = WriteBytes(write.upserts, next.snapshot->models);
-    ATTENDANT_RETURN_IF_ERROR(
-        CheckMemory("the write", next.memory_bytes + bytes));
-    next.memory_bytes += bytes;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        MemoryBudget::Account room,
+        ReserveMemory("the write",
+                      WriteBytes(write.upserts, next.snapshot->models)));
+    next.rooms.push_back(std::move(room));
   }
   pending.in_group = true;
   write.request_id = pending.request_id;

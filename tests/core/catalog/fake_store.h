@@ -45,9 +45,7 @@ class FakeStore : public CatalogStore {
 
   absl::Status WriteGroup(std::span<const StoreWrite> writes) override {
     MutexLock lock(&disk_->mutex);
-    ++disk_->write_count;
-    disk_->changed.NotifyAll();
-    while (disk_->held) disk_->changed.Wait(&disk_->mutex);
+    BeginWrite();
     if (disk_->succeed_count > 0) {
       --disk_->succeed_count;
     } else {
@@ -123,6 +121,7 @@ class FakeStore : public CatalogStore {
 
   absl::Status PutEncoders(std::span<const EncoderBytes> encoders) override {
     MutexLock lock(&disk_->mutex);
+    BeginWrite();
     if (!disk_->write_status.ok()) return disk_->write_status;
     for (const EncoderBytes& encoder : encoders) {
       disk_->encoders[encoder.key_field] = encoder.bytes;
@@ -162,6 +161,12 @@ class FakeStore : public CatalogStore {
   StoreFigures figures() const override { return {}; }
 
  private:
+  void BeginWrite() ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex) {
+    ++disk_->write_count;
+    disk_->changed.NotifyAll();
+    while (disk_->held) disk_->changed.Wait(&disk_->mutex);
+  }
+
   const std::shared_ptr<FakeDisk> disk_;
 };
 

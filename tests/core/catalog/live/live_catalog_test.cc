@@ -1,6 +1,7 @@
 #include "core/catalog/live/live_catalog.h"
 
 #include <set>
+#include <thread>
 
 #include "core/base/clock.h"
 #include "core/base/memory_budget.h"
@@ -734,6 +735,70 @@ TEST_F(MemoryLimitTest, WritesResumeWhenMemoryIsFree) {
   EXPECT_OK(catalog_->Upsert(RandomItems(1, 64, 1), ""));
   catalog_ = nullptr;
   EXPECT_EQ(budget_->use().counted_bytes, 0);
+}
+
+TEST_F(MemoryLimitTest, WritesThatFitButNotTogetherAreNotBothTaken) {
+  const std::vector<Item> items = RandomItems(2000, 64, 1);
+  Open(0);
+  Upsert(items);
+  const std::int64_t both = 2 * budget_->use().counted_bytes;
+  const auto other_disk = std::make_shared<FakeDisk>();
+  disk_ = std::make_shared<FakeDisk>();
+  Open(both);
+  CatalogRecord record;
+  record.name = "other";
+  record.schema = schema_;
+  ASSERT_OK_AND_ASSIGN(
+      const auto other,
+      LiveCatalog::Open(record, std::vector<NamedModel>(1),
+                        std::make_unique<FakeStore>(other_disk), &background_,
+                        options_));
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->held = true;
+  }
+  std::thread first([&] { Upsert(items); });
+  {
+    MutexLock lock(&disk_->mutex);
+    while (disk_->write_count == 0) disk_->changed.Wait(&disk_->mutex);
+  }
+  // A write takes for a while about twice what stays of it.
+  EXPECT_THAT(other->Upsert(items, "").status(),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("the write wants")));
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->held = false;
+  }
+  disk_->changed.NotifyAll();
+  first.join();
+}
+
+TEST_F(MemoryLimitTest, EncodersAreCountedWhileTheyAreStored) {
+  TextEncoderParts parts;
+  parts.terms = {"clock"};
+  parts.idf = {1};
+  parts.dim = 64;
+  parts.projection.assign(64, 1);
+  Open(0);
+  const std::int64_t before = budget_->use().counted_bytes;
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->held = true;
+  }
+  std::thread setter(
+      [&] { EXPECT_OK(SetEncoder(*catalog_, *TextEncoder::Create(parts))); });
+  std::int64_t counted = 0;
+  {
+    MutexLock lock(&disk_->mutex);
+    while (disk_->write_count == 0) disk_->changed.Wait(&disk_->mutex);
+    counted = budget_->use().counted_bytes;
+    disk_->held = false;
+  }
+  disk_->changed.NotifyAll();
+  setter.join();
+  EXPECT_EQ(counted, budget_->use().counted_bytes);
+  EXPECT_GT(counted, before);
 }
 
 // What merges then free is more than what they take.
