@@ -107,13 +107,15 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
     if (delay == absl::ZeroDuration()) background_->Hurry(this);
     return;
   }
-  merge_scheduled_ = true;
   // Without an index its queries score every key: not behind what another
   // catalog, which has one, may take any time for. No merge under way can give
   // it one until this begins.
   background_->Add(
       this, delay, [this] { RunMerge(); },
       SegmentFiles::AnyTrained(*current_) ? Lane::kLong : Lane::kFirst);
+  // Once there is a task, for which there may be no memory. It waits for
+  // mutex_, as all do that are scheduled here.
+  merge_scheduled_ = true;
 }
 
 void LiveCatalog::ScheduleSeal() {
@@ -124,9 +126,9 @@ void LiveCatalog::ScheduleSeal() {
     return;
   }
   if (seal_pause_.IsOn()) return ScheduleRetry(TimeUntil(seal_pause_.end));
-  seal_scheduled_ = true;
   background_->Add(
       this, absl::ZeroDuration(), [this] { SealOnce(); }, Lane::kShort);
+  seal_scheduled_ = true;
 }
 
 void LiveCatalog::RunMerge() {
@@ -157,8 +159,6 @@ void LiveCatalog::ScheduleRetry(absl::Duration delay) {
   const SteadyTime due = SteadyAfter(delay);
   if (closing_ || (retry_scheduled_ && next_retry_ <= due)) return;
   // Not as a merge that is scheduled: nobody is to wait for it.
-  retry_scheduled_ = true;
-  next_retry_ = due;
   background_->Add(
       this, delay,
       [this] {
@@ -167,6 +167,8 @@ void LiveCatalog::ScheduleRetry(absl::Duration delay) {
         ScheduleDue();
       },
       Lane::kShort);
+  retry_scheduled_ = true;
+  next_retry_ = due;
 }
 
 bool LiveCatalog::Pause::IsOn() const {
@@ -310,10 +312,10 @@ void LiveCatalog::SealOnce() {
 
 void LiveCatalog::ScheduleLearning() {
   if (closing_ || learning_scheduled_ || !AnyLearns(*current_)) return;
-  learning_scheduled_ = true;
   // Merges, without which queries become slow, don't wait for it.
   background_->Add(
       this, options_.learn_interval, [this] { LearnOnce(); }, Lane::kSpare);
+  learning_scheduled_ = true;
 }
 
 void LiveCatalog::LearnOnce() {
@@ -495,8 +497,8 @@ void LiveCatalog::FreeMerged(int look_count) {
   };
   MutexLock lock(&mutex_);
   if (free_scheduled_ || closing_) return;
-  free_scheduled_ = true;
   background_->Add(this, absl::Milliseconds(100), look_later, Lane::kShort);
+  free_scheduled_ = true;
 }
 
 void LiveCatalog::ReprojectTail(SegmentView& view, int field,

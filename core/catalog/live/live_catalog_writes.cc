@@ -631,7 +631,7 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
     ScheduleDue();
     CutUselessLog();
   } catch (const std::bad_alloc&) {
-    // The next write tries again: this one is done.
+    // The next write does what is not scheduled by then: this one is done.
   }
   return count;
 }
