@@ -443,11 +443,7 @@ bool CatalogSet::Uses(const Entry& entry, const ModelName& model) {
                   record.schema.key_fields.end(), names_it)) {
     return true;
   }
-  if (entry.catalog == nullptr) return false;
-  const std::shared_ptr<const Snapshot> snapshot = entry.catalog->snapshot();
-  return std::any_of(
-      snapshot->models.begin(), snapshot->models.end(),
-      [&](const NamedModel& active) { return active.name == model; });
+  return entry.catalog != nullptr && entry.catalog->MayUse(model);
 }
 
 absl::Status CatalogSet::DeleteModel(const ModelName& name) {

@@ -225,7 +225,7 @@ class CatalogSet {
                                                        absl::string_view name);
   // The entries that are aliases, or that are not.
   static std::int64_t Count(const Catalogs& catalogs, bool aliases);
-  // True if the catalog names this version, or still answers by it.
+  // True if the catalog names this version, or may use it (MayUse).
   static bool Uses(const Entry& entry, const ModelName& model);
 
   absl::StatusOr<std::shared_ptr<LiveCatalog>> OpenCatalog(

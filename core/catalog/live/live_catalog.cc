@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -76,11 +77,11 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
       store_(std::move(store)),
       current_(std::move(empty)),
       wanted_models_(std::move(models)),
+      accepted_models_(wanted_models_),
       projected_key_counts_(record_.schema.key_fields.size()) {
   for (const NamedModel& model : wanted_models_) {
-    accepted_limits_.push_back(model.key_limit);
+    key_limits_.push_back(model.key_limit);
   }
-  key_limits_ = accepted_limits_;
   if (options_.memory != nullptr) account_ = options_.memory->OpenAccount();
 }
 
@@ -333,44 +334,70 @@ void LiveCatalog::RaiseKeyLimits() {
   for (std::size_t f = 0; f < key_limits_.size(); ++f) {
     key_limits_[f] =
         std::min({current_->models[f].key_limit, wanted_models_[f].key_limit,
-                  accepted_limits_[f]});
+                  accepted_models_[f].key_limit});
   }
 }
 
 absl::Status LiveCatalog::SetDefaults(
     const std::vector<KeyFieldSchema>& key_fields,
     std::vector<NamedModel> models, absl::FunctionRef<absl::Status()> store) {
-  std::shared_ptr<const Snapshot> now;
-  absl::Status status;
+  std::vector<NamedModel> accepted = models;
   {
     // First the limit, so that no write gets by while keys are looked at.
     MutexLock lock(&mutex_);
+    accepted_models_.swap(accepted);
     for (std::size_t f = 0; f < models.size(); ++f) {
-      accepted_limits_[f] = models[f].key_limit;
-      key_limits_[f] = std::min(key_limits_[f], accepted_limits_[f]);
+      key_limits_[f] = std::min(key_limits_[f], models[f].key_limit);
     }
+  }
+  bool stored = false;
+  // Whatever ends it, the want of memory too.
+  const absl::Cleanup end = [&] {
+    MutexLock lock(&mutex_);
+    if (!stored) accepted_models_.swap(accepted);
+    RaiseKeyLimits();
+  };
+  std::shared_ptr<const Snapshot> now;
+  {
+    // What a restart is to go on with, before anything names another.
+    MutexLock lock(&mutex_);
     now = current_;
-    // And what a restart is to go on with, before anything names another.
-    for (std::size_t f = 0; f < models.size() && status.ok(); ++f) {
+    for (std::size_t f = 0; f < models.size(); ++f) {
       const NamedModel& active = now->models[f];
-      if (active.model != models[f].model &&
-          ChangesStoredKeys(active.model.get(), models[f].model.get())) {
-        status = NoteActiveModel(f, active.name);
+      if (active.model == models[f].model ||
+          !ChangesStoredKeys(active.model.get(), models[f].model.get())) {
+        continue;
       }
+      ATTENDANT_RETURN_IF_ERROR(NoteActiveModel(f, active.name));
     }
   }
-  if (status.ok()) status = CheckKeys(*now, models);
-  if (status.ok()) status = store();
+  ATTENDANT_RETURN_IF_ERROR(CheckKeys(*now, models));
+  auto schema = std::make_shared<CatalogSchema>(*now->schema);
+  for (std::size_t f = 0; f < key_fields.size(); ++f) {
+    schema->key_fields[f].TakeDefaults(key_fields[f]);
+  }
+  ATTENDANT_RETURN_IF_ERROR(store());
+  stored = true;
   MutexLock lock(&mutex_);
-  if (status.ok()) {
-    wanted_models_ = std::move(models);
-    PublishDefaults(key_fields);
+  try {
+    // Of what was written meanwhile: it can't be there before.
+    PublishDefaults(std::move(schema), std::move(models));
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        "out of memory for the new defaults, which are stored: set them again");
   }
-  for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
-    accepted_limits_[f] = wanted_models_[f].key_limit;
-  }
-  RaiseKeyLimits();
-  return status;
+  return absl::OkStatus();
+}
+
+bool LiveCatalog::MayUse(const ModelName& model) const {
+  MutexLock lock(&mutex_);
+  const auto names_it = [&](const std::vector<NamedModel>& models) {
+    return std::any_of(
+        models.begin(), models.end(),
+        [&](const NamedModel& named) { return named.name == model; });
+  };
+  return names_it(current_->models) || names_it(wanted_models_) ||
+         names_it(accepted_models_);
 }
 
 absl::Status LiveCatalog::NoteActiveModel(std::size_t field,
@@ -383,17 +410,13 @@ absl::Status LiveCatalog::NoteActiveModel(std::size_t field,
   return store_->PutActiveModel(name, model);
 }
 
-void LiveCatalog::PublishDefaults(
-    const std::vector<KeyFieldSchema>& key_fields) {
-  auto schema = std::make_shared<CatalogSchema>(*current_->schema);
-  for (std::size_t f = 0; f < key_fields.size(); ++f) {
-    schema->key_fields[f].TakeDefaults(key_fields[f]);
-  }
+void LiveCatalog::PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
+                                  std::vector<NamedModel> models) {
   auto next = std::make_shared<Snapshot>(*current_);
   next->schema = std::move(schema);
-  for (std::size_t f = 0; f < wanted_models_.size(); ++f) {
+  for (std::size_t f = 0; f < models.size(); ++f) {
     NamedModel& active = next->models[f];
-    const NamedModel& wanted = wanted_models_[f];
+    const NamedModel& wanted = models[f];
     if (active.model != wanted.model &&
         ChangesStoredKeys(active.model.get(), wanted.model.get())) {
       if (!next->segments.empty()) continue;
@@ -404,13 +427,18 @@ void LiveCatalog::PublishDefaults(
     // Without keys to project it is there at once.
     active = wanted;
   }
+  wanted_models_ = std::move(models);
   Publish(std::move(next));
   // What failed before may be what is changed here.
   merge_pause_ = {};
-  if (Plan(/*settled=*/true).needed()) {
-    ScheduleMerge(absl::ZeroDuration());
-  } else {
-    ScheduleDue();
+  try {
+    if (Plan(/*settled=*/true).needed()) {
+      ScheduleMerge(absl::ZeroDuration());
+    } else {
+      ScheduleDue();
+    }
+  } catch (const std::bad_alloc&) {
+    // The next write schedules it: this is done.
   }
 }
 

@@ -189,10 +189,14 @@ class LiveCatalog {
   // one before it answers, and is the store's active model. While `store` runs,
   // writes are held to the limits of both. InvalidArgument if a model can't be
   // sure to make finite keys of all that there are; errors of `store`. Then
-  // nothing changes but what `store` did.
+  // nothing changes but what `store` did; so it is where memory ends after it,
+  // and until a restart or the next call writes are held to both limits still.
   absl::Status SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
                            std::vector<NamedModel> models,
                            absl::FunctionRef<absl::Status()> store);
+  // True if the catalog answers by this model, or may come to do so, now or
+  // after a restart. Waits for a write that is under way.
+  bool MayUse(const ModelName& model) const;
   struct FieldEncoder {
     int field = 0;
     TextEncoder encoder;  // of the field's dimension
@@ -331,7 +335,9 @@ class LiveCatalog {
   // synced.
   absl::Status NoteActiveModel(std::size_t field, const ModelName& model)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void PublishDefaults(const std::vector<KeyFieldSchema>& key_fields)
+  // The models become those that are wanted.
+  void PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
+                       std::vector<NamedModel> models)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Assigns the growing rows to their lists: before they are published.
@@ -435,10 +441,11 @@ class LiveCatalog {
   Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
   // By field: what current_->models should become.
   std::vector<NamedModel> wanted_models_ ABSL_GUARDED_BY(mutex_);
+  // By field: what may be wanted next, or is stored as that and could not be
+  // published; else what is wanted.
+  std::vector<NamedModel> accepted_models_ ABSL_GUARDED_BY(mutex_);
   // By field: the least key_limit of its models, in use, wanted and accepted.
   std::vector<float> key_limits_ ABSL_GUARDED_BY(mutex_);
-  // Of the models that may be wanted next; else of those that are.
-  std::vector<float> accepted_limits_ ABSL_GUARDED_BY(mutex_);
   std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
   // By field. Written under mutex_, or by the merge.
   std::vector<std::atomic<std::int64_t>> projected_key_counts_;

@@ -3,6 +3,7 @@
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <new>
@@ -37,6 +38,8 @@ struct FakeDisk {
   bool take_back_throws ABSL_GUARDED_BY(mutex) = false;
   MemoryFiles scratch_files;
   bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
+  // Called by each write that succeeds, last.
+  std::function<void()> when_written ABSL_GUARDED_BY(mutex);
 };
 
 class FakeStore : public CatalogStore {
@@ -64,6 +67,7 @@ class FakeStore : public CatalogStore {
       }
       disk_->sequence = write.outcome.sequence;
     }
+    if (disk_->when_written) disk_->when_written();
     return absl::OkStatus();
   }
 
