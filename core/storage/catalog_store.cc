@@ -315,7 +315,8 @@ class RocksCatalogStore : public CatalogStore {
         "the remembered outcome of request \"", request_id, "\" is damaged"));
   }
 
-  // Adds the request, and forgets the one that is then too old.
+  // Adds the request, and forgets the one that is then too old: nobody writes
+  // what is remembered a second time, so that its outcome has no other order.
   absl::Status Remember(absl::string_view request_id,
                         const WriteOutcome& outcome, std::int64_t order,
                         rocksdb::WriteBatch& batch) const {
@@ -324,15 +325,15 @@ class RocksCatalogStore : public CatalogStore {
     request.outcome = outcome;
     const std::int64_t expired = request.order - remembered_request_count_;
     if (expired > 0) {
-      ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> expired_id,
-                                 database_->Get(OrderKey(kOrderTag, expired)));
-      if (expired_id.has_value()) {
-        batch.Delete(OrderKey(kOrderTag, expired));
-        // Unless it was written again since.
-        ATTENDANT_ASSIGN_OR_RETURN(const std::optional<StoredRequest> stored,
-                                   ReadRequest(*expired_id));
-        if (stored.has_value() && stored->order == expired) {
-          batch.Delete(Key(kRequestTag, *expired_id));
+      const absl::StatusOr<std::optional<std::string>> expired_id =
+          database_->Get(OrderKey(kOrderTag, expired));
+      // Damage must not keep every later request from being written: the
+      // outcome of this one stays.
+      if (!absl::IsDataLoss(expired_id.status())) {
+        ATTENDANT_RETURN_IF_ERROR(expired_id.status());
+        if (expired_id->has_value()) {
+          batch.Delete(OrderKey(kOrderTag, expired));
+          batch.Delete(Key(kRequestTag, **expired_id));
         }
       }
     }

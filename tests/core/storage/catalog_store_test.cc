@@ -2,7 +2,12 @@
 
 #include <rocksdb/write_batch.h>
 
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "tests/core/storage/test_store.h"
 #include "tests/support/memory_files.h"
@@ -101,17 +106,57 @@ TEST_F(CatalogStoreTest, WritesWithoutRequestForgetNothing) {
   EXPECT_EQ(Remembered(""), 0);
 }
 
-// Written again, a request counts from then.
-TEST_F(CatalogStoreTest, RepeatedRequestIsForgottenByItsLastOrder) {
+// The order of some of them, in the middle, is in a block that is damaged.
+TEST_F(CatalogStoreTest, WhatCanNotBeForgottenKeepsNothingFromBeingWritten) {
+  constexpr std::int64_t kMany = 1000;
+  const auto open = [&] {
+    catalog_ = nullptr;
+    ASSERT_OK_AND_ASSIGN(
+        auto database, Database::Open(directory_ / "db",
+                                      Database::Mode::kMustExist, resources_));
+    ASSERT_OK_AND_ASSIGN(
+        catalog_, MakeCatalogStore(std::move(database), list_.get(),
+                                   TestRecord(), kMany, &files_, segments_));
+  };
+  const auto id_of = [](std::int64_t i) {
+    return absl::StrCat("request-", 10000 + i, std::string(100, 'x'));
+  };
+  // As requests [begin, end).
+  const auto write = [&](std::int64_t begin, std::int64_t end) {
+    std::vector<std::string> ids;
+    for (std::int64_t i = begin; i < end; ++i) ids.push_back(id_of(i));
+    std::vector<StoreWrite> writes(ids.size());
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      writes[i].request_id = ids[i];
+      writes[i].outcome.sequence = begin + static_cast<std::int64_t>(i) + 1;
+    }
+    return catalog_->WriteGroup(writes);
+  };
   Open();
-  ASSERT_OK(WriteRequest("again"));
-  ASSERT_OK(WriteRequest("2"));
-  ASSERT_OK(WriteRequest("again"));
-  for (int i = 4; i <= 7; ++i) ASSERT_OK(WriteRequest(std::to_string(i)));
-  EXPECT_EQ(Remembered("2"), 0);
-  EXPECT_EQ(Remembered("again"), 3);
-  ASSERT_OK(WriteRequest("8"));
-  EXPECT_EQ(Remembered("again"), 0);
+  open();
+  ASSERT_OK(write(0, kMany));
+  open();  // they are in a table now
+  catalog_ = nullptr;
+  std::string table;
+  std::string bytes;
+  std::size_t at = std::string::npos;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory_ / "db")) {
+    if (entry.path().extension() != ".sst" || at != std::string::npos) continue;
+    table = entry.path();
+    std::ifstream in(table, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(in), {});
+    // Its order stands before its outcome.
+    at = bytes.find(id_of(500));
+  }
+  ASSERT_NE(at, std::string::npos);
+  bytes[at] = 'R';
+  std::ofstream(table, std::ios::binary) << bytes;
+  open();
+  ASSERT_OK(write(kMany, kMany + 600));
+  EXPECT_EQ(Remembered(id_of(300)), 0);
+  EXPECT_EQ(Remembered(id_of(kMany + 599)), kMany + 600);
+  ASSERT_OK(write(kMany + 600, kMany + 601));
 }
 
 TEST_F(CatalogStoreTest, DatabaseOfNoCatalogIsRefused) {
