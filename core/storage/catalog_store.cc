@@ -86,13 +86,13 @@ class RocksCatalogStore : public CatalogStore {
     rocksdb::WriteBatch batch;
     std::int64_t order = last_order_;
     for (const StoreWrite& write : writes) {
-      for (const Item* const item : write.upserts) {
-        batch.Put(Key(kItemTag, item->id),
-                  EncodeStoredItem(*item, write.outcome.sequence));
-      }
       for (const absl::string_view id : write.deletes) {
         if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
         batch.Delete(Key(kItemTag, id));
+      }
+      for (const Item* const item : write.upserts) {
+        batch.Put(Key(kItemTag, item->id),
+                  EncodeStoredItem(*item, write.outcome.sequence));
       }
       LogChanges(write, batch);
       if (write.request_id.empty()) continue;

@@ -56,11 +56,11 @@ class FakeStore : public CatalogStore {
       if (disk_->out_of_memory) throw std::bad_alloc();
     }
     for (const StoreWrite& write : writes) {
-      for (const Item* item : write.upserts) {
-        disk_->items[item->id] = {*item, write.outcome.sequence};
-      }
       for (const absl::string_view id : write.deletes) {
         disk_->items.erase(std::string(id));
+      }
+      for (const Item* item : write.upserts) {
+        disk_->items[item->id] = {*item, write.outcome.sequence};
       }
       if (!write.request_id.empty()) {
         disk_->requests[std::string(write.request_id)] = write.outcome;
