@@ -472,7 +472,7 @@ class LiveCatalog {
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
   Recovery recovery_;  // written by Open
-  // Used by Open, by the thread that merges while saving_segments_, and else
+  // Used by Open, by the thread that saves while saving_segments_, and else
   // under mutex_.
   std::unique_ptr<SegmentFiles> segment_files_;
   bool saving_segments_ ABSL_GUARDED_BY(mutex_) = false;

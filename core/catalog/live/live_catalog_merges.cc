@@ -267,9 +267,7 @@ absl::Status LiveCatalog::EndStep(
   try {
     status = PublishMerged(*merged, step);
   } catch (const std::bad_alloc&) {
-    // Its head keys may be another model's already.
-    growing_ = {};
-    return absl::ResourceExhaustedError("out of memory for a merge");
+    status = absl::ResourceExhaustedError("out of memory for a merge");
   }
   if (!status.ok()) GiveBackGrowing(step);
   return status;
@@ -513,9 +511,6 @@ void LiveCatalog::ReprojectTail(SegmentView& view, int field,
                                            std::memory_order_relaxed);
   }
   segment->head_indexes[field].assign(indexes.begin(), indexes.end());
-  if (growing_.rows == segment->rows) {
-    growing_.head_indexes[field] = std::move(indexes);
-  }
   view.segment = std::move(segment);
 }
 
