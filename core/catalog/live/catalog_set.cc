@@ -215,7 +215,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
     last = record;
     last_models = models;
     for (const KeyFieldSchema& field : record.schema.key_fields) {
-      ATTENDANT_RETURN_IF_ERROR(store->PutActiveModel(field.name, field.model));
+      // After an error the next start does the same.
+      store->PutActiveModel(field.name, field.model).IgnoreError();
     }
   }
   LiveCatalogOptions options = options_.catalog;
