@@ -100,7 +100,10 @@ class RocksCatalogStore : public CatalogStore {
       ATTENDANT_RETURN_IF_ERROR(
           Remember(write.request_id, write.outcome, order, batch));
     }
-    ATTENDANT_RETURN_IF_ERROR(Write(batch, writes.back().outcome.sequence));
+    // A removal of the catalog may have failed since TakeBackFailed.
+    ATTENDANT_RETURN_IF_ERROR(
+        Write(batch, writes.back().outcome.sequence, DiskReserve::kKept,
+              [this] { return list_->TakeBackFailed(); }));
     last_order_ = order;
     return absl::OkStatus();
   }
@@ -243,11 +246,13 @@ class RocksCatalogStore : public CatalogStore {
  private:
   // With the uid, so that a log in the place of another catalog's is found out
   // (see CheckOwner): numbers of writes don't tell them apart.
-  absl::Status Write(rocksdb::WriteBatch& batch,
-                     std::optional<std::int64_t> sequence,
-                     DiskReserve reserve = DiskReserve::kKept) {
+  absl::Status Write(
+      rocksdb::WriteBatch& batch, std::optional<std::int64_t> sequence,
+      DiskReserve reserve = DiskReserve::kKept,
+      absl::FunctionRef<absl::Status()> confirm = absl::OkStatus) {
     batch.Put(std::string(1, kUidTag), uid_);
-    return database_->Write(&batch, sequence, reserve);
+    return database_->Write(&batch, sequence, reserve, /*begun=*/nullptr,
+                            confirm);
   }
 
   // Each id after its size, a byte. Several entries a write: RocksDB takes no

@@ -236,7 +236,8 @@ absl::Status Database::CheckSpace(std::uint64_t bytes,
 
 absl::Status Database::Write(rocksdb::WriteBatch* batch,
                              std::optional<std::int64_t> sequence,
-                             DiskReserve reserve, bool* begun) {
+                             DiskReserve reserve, bool* begun,
+                             absl::FunctionRef<absl::Status()> confirm) {
   if (begun != nullptr) *begun = false;
   MutexLock lock(&mutex_);
   if (sequence.has_value()) {
@@ -250,6 +251,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
                               sizeof(*sequence)));
   }
   ATTENDANT_RETURN_IF_ERROR(Recover(reserve));
+  bool synced = false;
   {
     const UnderWay under_way(*resources_.bytes_under_way, batch->GetDataSize());
     ATTENDANT_RETURN_IF_ERROR(CheckSpace(under_way.total(), reserve));
@@ -263,6 +265,8 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     if (begun != nullptr) *begun = true;
     try {
       failure_ = FromRocks(db->Write(options, batch), directory_);
+      synced = failure_.ok();
+      if (synced) failure_ = confirm();
     } catch (const std::bad_alloc&) {
       // The log may have it: it is taken back like all that failed.
       failure_ = std::move(out_of_memory);
@@ -270,7 +274,13 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
     if (failure_.ok()) last_number_ = db->GetLatestSequenceNumber();
     has_failed_.store(!failure_.ok());
   }
-  if (!failure_.ok()) return failure_;
+  if (!failure_.ok()) {
+    const absl::Status status = failure_;
+    // Reads find what is synced, and are not to: else they end with the next
+    // Write.
+    if (synced) Recover(reserve).IgnoreError();
+    return status;
+  }
   if (sequence.has_value()) sequence_.store(*sequence);
   ATTENDANT_FAIL_POINT("log.after_sync");
   Acknowledge(sequence_.load());

@@ -63,11 +63,12 @@ class Database {
   // `sequence`, which must grow, is stored with it if given. After an error
   // each Write first takes back what failed (TakeBackFailed). `begun`, if
   // given, becomes true if the batch may be found at the next Open whatever
-  // Write returns, and false if it was refused.
-  absl::Status Write(rocksdb::WriteBatch* batch,
-                     std::optional<std::int64_t> sequence,
-                     DiskReserve reserve = DiskReserve::kKept,
-                     bool* begun = nullptr);
+  // Write returns, and false if it was refused. `confirm` is asked once the
+  // batch is synced: after its error the write has failed with that.
+  absl::Status Write(
+      rocksdb::WriteBatch* batch, std::optional<std::int64_t> sequence,
+      DiskReserve reserve = DiskReserve::kKept, bool* begun = nullptr,
+      absl::FunctionRef<absl::Status()> confirm = absl::OkStatus);
 
   // Cuts a write that failed off the log, so that this needs no restart; what
   // is read until then does not hold it. OK, at once, if none did. Fails while

@@ -114,7 +114,8 @@ class CatalogStore {
 
   // OK if no write failed, of these items or of the list of catalogs, or what
   // did is taken back: it will not be found at the next start. Each write first
-  // tries it, too, of what is written to.
+  // tries it, too, of what is written to, and WriteGroup of the list once more
+  // before it returns.
   virtual absl::Status TakeBackFailed() = 0;
 
   // The number of the last write; 0 if there was none.

@@ -399,6 +399,92 @@ class WatchedFileSystem : public FaultyFileSystem {
   Watch watch_;
 };
 
+// As above, while the write is being synced: it is answered after the deletion.
+TEST_F(DiskFaultTest, ADeletionThatFailsBesideAWriteDoesNotTakeItAlong) {
+  for (const bool taken_back : {true, false}) {
+    SCOPED_TRACE(taken_back);
+    const ScratchDirectory directory;
+    const std::string path = directory / "data";
+    const auto files = std::make_shared<WatchedFileSystem>(path, /*seed=*/1);
+    std::function<void()> beside;
+    files->WatchSyncs([&](const std::string& file) {
+      if (absl::StrContains(file, "/items/") && absl::EndsWith(file, ".log") &&
+          beside != nullptr) {
+        std::exchange(beside, nullptr)();
+      }
+      return rocksdb::IOStatus::OK();
+    });
+    CatalogSet::Options options;
+    options.store.file_system = files;
+    ASSERT_OK_AND_ASSIGN(auto set, CatalogSet::Open(path, options));
+    ASSERT_OK_AND_ASSIGN(auto created,
+                         set->Create("shop", SchemaOf(IndexKind::kFlat), {}));
+    const auto write = [&](int i) {
+      return created.catalog->Upsert(std::vector<Item>{ItemOf(i)}, "").status();
+    };
+    beside = [&] {
+      const std::string list = path + "/catalogs/";
+      files->Inject({FileFault::Kind::kFail, FileCall::kSync, 1, list});
+      EXPECT_FALSE(set->Delete("shop").ok());
+      EXPECT_TRUE(files->befell());
+      files->InjectNothing();
+      if (taken_back) return;
+      files->Inject({FileFault::Kind::kNoRights, FileCall::kCreate, 1, list});
+    };
+    const absl::Status status = write(0);
+    EXPECT_EQ(beside, nullptr);
+    if (taken_back) {
+      EXPECT_OK(status);
+    } else {
+      EXPECT_TRUE(files->befell());
+      EXPECT_EQ(ReasonOf(status), kFilesNotAccessible) << status;
+      files->InjectNothing();
+      EXPECT_FALSE(created.catalog->snapshot()->Find(ItemOf(0).id));
+      ASSERT_OK_AND_ASSIGN(const auto stored,
+                           StoredItems(*created.catalog, "", 10));
+      EXPECT_TRUE(stored.empty());
+      EXPECT_OK(write(1));
+    }
+    created.catalog = nullptr;
+    set = nullptr;
+    ASSERT_OK_AND_ASSIGN(set, CatalogSet::Open(path, options));
+    ASSERT_OK_AND_ASSIGN(const auto shop, set->Get("shop"));
+    EXPECT_EQ(shop->snapshot()->item_count(), 1);
+    EXPECT_TRUE(shop->snapshot()->Find(ItemOf(taken_back ? 0 : 1).id));
+  }
+}
+
+// The next start tries again to say which model is in use.
+TEST_F(DiskFaultTest, WhatOnlySavesWorkDamagesNoCatalog) {
+  const ScratchDirectory directory;
+  const std::string path = directory / "data";
+  const auto files = std::make_shared<FaultyFileSystem>(path, /*seed=*/1);
+  CatalogSet::Options options;
+  options.store.file_system = files;
+  CatalogSchema schema = SchemaOf(IndexKind::kFlat);
+  schema.key_fields[0].score_kind = ScoreKind::kBilinear;
+  schema.key_fields[0].model = {"taste", 1};
+  CatalogRecord record;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto set, CatalogSet::Open(path, options));
+    ASSERT_OK(set->models().Create("taste",
+                                   {BilinearForm{{2, 2, {1, 2, 3, 4}}}}, {}));
+    ASSERT_OK_AND_ASSIGN(const auto created, set->Create("shop", schema, {}));
+    record = created.catalog->record();
+  }
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(path, options.store));
+    ASSERT_OK_AND_ASSIGN(const auto shop, store->OpenCatalog(record));
+    ASSERT_OK(shop->PutActiveModel("key", {"taste", 7}));
+  }
+  files->Inject({FileFault::Kind::kNoSpace, FileCall::kSync, 1, ".log"});
+  ASSERT_OK_AND_ASSIGN(const auto set, CatalogSet::Open(path, options));
+  EXPECT_TRUE(files->befell());
+  files->InjectNothing();
+  ASSERT_OK_AND_ASSIGN(const auto shop, set->Get("shop"));
+  EXPECT_OK(shop->Upsert(std::vector<Item>{ItemOf(0)}, ""));
+}
+
 // A database on a disk that may fail.
 class FaultyDatabase {
  public:
