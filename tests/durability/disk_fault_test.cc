@@ -885,6 +885,42 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
   }
 }
 
+TEST_F(DiskFaultTest, DamagedSegmentsThatCantBeRemovedAreInNobodysWay) {
+  FaultyCatalog catalog(IndexKind::kIvf);
+  ASSERT_OK(catalog.Open());
+  for (int i = 0; i < 30; ++i) ASSERT_OK(catalog.Write());
+  catalog.catalog().AwaitIndexes();
+  ASSERT_OK(catalog.catalog().save_status());
+  catalog.Close();
+  std::string manifest;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(
+           catalog.path() + "/segments")) {
+    if (entry.path().filename() == "MANIFEST") manifest = entry.path();
+  }
+  std::ifstream in(manifest, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  std::ofstream(manifest, std::ios::binary) << "damaged" << bytes;
+  catalog.files().Inject(
+      {FileFault::Kind::kFail, FileCall::kRemove, 1, "/segments/"});
+  ASSERT_OK(catalog.Open());
+  EXPECT_TRUE(catalog.files().befell());
+  EXPECT_TRUE(absl::IsDataLoss(catalog.catalog().recovery().damage));
+  catalog.files().InjectNothing();
+  EXPECT_OK(catalog.Write());
+  catalog.ExpectAcknowledged();
+  catalog.Close();
+  // What comes back whole is of an older state.
+  std::ofstream(manifest, std::ios::binary) << bytes;
+  ASSERT_OK(catalog.Open());
+  catalog.ExpectAcknowledged();
+  // Once they are written anew, all is as ever.
+  catalog.catalog().AwaitIndexes();
+  EXPECT_OK(catalog.catalog().save_status());
+  ASSERT_OK(catalog.Open());
+  EXPECT_OK(catalog.catalog().recovery().damage);
+  catalog.ExpectAcknowledged();
+}
+
 // Whether it befell.
 bool FailFirstSave(const FileFault& fault, FaultyCatalog& catalog) {
   EXPECT_OK(catalog.Open());

@@ -26,7 +26,9 @@ absl::Status LiveCatalog::LoadItems() {
     // sound, and is in nobody's way until it is written anew.
     if (loaded.ok() || absl::IsDataLoss(loaded.status())) {
       if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
-      ATTENDANT_RETURN_IF_ERROR(segment_files_->Clear());
+      // What can't be removed stays as what can't be read does.
+      save_status_.Store(
+          std::make_shared<const absl::Status>(segment_files_->Clear()));
       if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
     }
     log_begin_ = store_->sequence();

@@ -473,6 +473,7 @@ absl::Status SegmentFiles::Clear() {
   training_files_.clear();
   named_.clear();
   if (directory_ == nullptr || !has_manifest_) return absl::OkStatus();
+  knows_files_ = false;  // those that stay after an error
   ATTENDANT_RETURN_IF_ERROR(directory_->Clear());
   has_manifest_ = false;
   knows_files_ = true;

@@ -59,7 +59,8 @@ class SegmentFiles {
   absl::Status Save(const Snapshot& snapshot, std::int64_t sequence,
                     const std::atomic<bool>& cancelled);
 
-  // Removes all of it.
+  // Removes all of it. What can't be removed means what it did until there is
+  // another manifest.
   absl::Status Clear();
 
  private:

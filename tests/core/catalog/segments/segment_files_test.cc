@@ -572,6 +572,34 @@ TEST_F(SegmentFilesTest, FilesThatNobodyWantsGoBeforeOthersAreWritten) {
   EXPECT_EQ(Files(), files);
 }
 
+TEST_F(SegmentFilesTest, AFileInTheirPlaceKeepsNothingFromOpening) {
+  Open(RichSchema());
+  Write("a", 100);
+  Stop();
+  std::filesystem::remove_all(segments_path());
+  std::filesystem::create_directories(directory_ / "segments");
+  std::ofstream(segments_path()) << "a file";
+  Start();
+  EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().damage));
+  EXPECT_THAT(catalog_->save_status(), StatusIs(absl::StatusCode::kDataLoss,
+                                                HasSubstr(segments_path())));
+  ExpectAll("with a file in their place");
+  Write("b", 4000);
+  catalog_->AwaitIndexes();
+  EXPECT_FALSE(catalog_->save_status().ok());
+  Restart();
+  ExpectAll("restarted");
+  Stop();
+  std::filesystem::remove(segments_path());
+  Start();
+  EXPECT_OK(catalog_->recovery().damage);
+  catalog_->AwaitIndexes();
+  EXPECT_OK(catalog_->save_status());
+  Restart();
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  ExpectAll("once they have a directory");
+}
+
 TEST_F(SegmentFilesTest, ADeletedCatalogLeavesNoFiles) {
   Open(RichSchema());
   Write("a", 1500);
