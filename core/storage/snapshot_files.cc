@@ -222,6 +222,11 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   manifest.item_count = contents.item_count;
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                              ListSnapshotParts(files, draft->path()));
+  const auto part_count = static_cast<std::int64_t>(paths.size());
+  if (part_count > kMaxSnapshotParts) {
+    return OverLimit("parts", absl::StrCat(part_count),
+                     absl::StrCat("at most ", kMaxSnapshotParts, " files"));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t bytes,
                              SnapshotPartBytes(files, draft->path(), paths));
   work.Start(bytes);

@@ -55,6 +55,11 @@ bool IsHash(absl::string_view hash) {
 }
 
 absl::Status CheckParts(const SnapshotManifest& manifest) {
+  const auto part_count = static_cast<std::int64_t>(manifest.parts.size());
+  if (part_count > kMaxSnapshotParts) {
+    return DamagedManifest(absl::StrCat("parts: got ", part_count,
+                                        ", want at most ", kMaxSnapshotParts));
+  }
   std::set<absl::string_view> paths;
   std::int64_t left = std::numeric_limits<std::int64_t>::max();
   for (const SnapshotPart& part : manifest.parts) {
@@ -99,13 +104,6 @@ std::int64_t SnapshotManifest::byte_count() const {
   std::int64_t bytes = 0;
   for (const SnapshotPart& part : parts) bytes += part.size;
   return bytes;
-}
-
-const SnapshotPart* SnapshotManifest::Find(absl::string_view path) const {
-  for (const SnapshotPart& part : parts) {
-    if (part.path == path) return &part;
-  }
-  return nullptr;
 }
 
 std::string EncodeSnapshotManifest(const SnapshotManifest& manifest) {

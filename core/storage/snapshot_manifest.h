@@ -21,6 +21,8 @@ inline constexpr absl::string_view kSnapshotModels = "models";
 std::string SnapshotModelPath(const ModelName& name);
 
 inline constexpr std::int64_t kMaxSnapshotManifestBytes = 16 << 20;
+// Tables have up to 64 MiB: of some 600 GB.
+inline constexpr std::int64_t kMaxSnapshotParts = 10000;
 
 struct SnapshotPart {
   std::string path;  // below the snapshot's directory
@@ -39,13 +41,11 @@ struct SnapshotManifest {
   std::int64_t sequence = 0;
   std::int64_t item_count = 0;
   // All files but the manifest: the record, those of the database, and a model
-  // each of SnapshotModelPath.
+  // each of SnapshotModelPath. At most kMaxSnapshotParts.
   std::vector<SnapshotPart> parts;
 
   // Of all parts.
   std::int64_t byte_count() const;
-  // Nothing if there is no such part.
-  const SnapshotPart* Find(absl::string_view path) const;
 
   bool operator==(const SnapshotManifest&) const = default;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -178,8 +179,11 @@ absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
   }
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                              ListSnapshotParts(resources.files, directory));
+  std::set<absl::string_view> known;
+  for (const SnapshotPart& part : manifest.parts) known.insert(part.path);
   for (const std::string& path : paths) {
-    if (manifest.Find(path) == nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(work.interrupt().Check());
+    if (!known.contains(path)) {
       return DamagedPart(path, "it is no part of the snapshot");
     }
     if (!absl::EndsWith(path, ".sst")) continue;

@@ -601,5 +601,18 @@ TEST_F(StoredSnapshotsTest, AManifestCanNotLeadOutOfItsDirectory) {
   EXPECT_EQ(same, manifest);
 }
 
+TEST_F(StoredSnapshotsTest, AManifestHasSoManyPartsAtMost) {
+  SnapshotManifest manifest = Take("s1");
+  const std::string hash = manifest.parts[0].hash;
+  for (int i = 0; manifest.parts.size() < 10000; ++i) {
+    manifest.parts.push_back({absl::StrCat("database/", i, ".more"), 0, hash});
+  }
+  EXPECT_OK(DecodeSnapshotManifest(EncodeSnapshotManifest(manifest)));
+  manifest.parts.push_back({"database/last", 0, hash});
+  EXPECT_THAT(DecodeSnapshotManifest(EncodeSnapshotManifest(manifest)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("parts: got 10001, want at most 10000")));
+}
+
 }  // namespace
 }  // namespace attendant
