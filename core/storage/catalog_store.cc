@@ -401,21 +401,19 @@ absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
 
 absl::StatusOr<CatalogContents> ReadCatalogContents(
     const std::string& directory, const CatalogSchema& schema,
-    const DatabaseResources& resources, const Interrupt& interrupt) {
-  constexpr std::int64_t kItemsBetweenChecks = 1024;
+    const DatabaseResources& resources, Blocks verified,
+    const Interrupt& interrupt) {
   CatalogContents contents;
   ATTENDANT_ASSIGN_OR_RETURN(
       contents.sequence,
       ReadWholeDatabase(
-          directory, resources,
+          directory, resources, verified, interrupt,
           [&](absl::string_view key, absl::string_view value) {
             if (key == absl::string_view(&kUidTag, 1)) {
               contents.uid = std::string(value);
             }
             if (key.empty() || key[0] != kItemTag) return absl::OkStatus();
-            if (contents.item_count++ % kItemsBetweenChecks == 0) {
-              ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-            }
+            ++contents.item_count;
             return DecodeItem(key.substr(1), value, schema).status();
           }));
   return contents;

@@ -40,7 +40,8 @@ struct CatalogContents {
 // fit the schema; Cancelled or DeadlineExceeded as `interrupt` says.
 absl::StatusOr<CatalogContents> ReadCatalogContents(
     const std::string& directory, const CatalogSchema& schema,
-    const DatabaseResources& resources, const Interrupt& interrupt);
+    const DatabaseResources& resources, Blocks verified,
+    const Interrupt& interrupt);
 
 // Makes the database of another catalog that of the record; synced. The active
 // models, whose names may be another's where it goes, are forgotten; everything

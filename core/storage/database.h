@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
+#include "core/base/interrupt.h"
 #include "core/base/mutex.h"
 #include "core/storage/acknowledged.h"
 #include "core/storage/database_resources.h"
@@ -163,12 +164,19 @@ class Database {
   absl::Status closed_ ABSL_GUARDED_BY(db_mutex_);  // why db_ is null
 };
 
-// Reads a database that nobody has open, without writing anything: RocksDB
-// verifies the checksums of all that it holds, and `visit` gets every key in
-// its order, until it returns an error. The number is that of the last write
-// that had one. DataLoss on damage.
+// What of the tables of a database is compared with its checksums.
+enum class Blocks {
+  kAll,
+  kRead,  // those of keys and values, as they are read
+};
+
+// Reads a database that nobody has open, without writing anything: `visit` gets
+// every key in its order, until it returns an error. The number is that of the
+// last write that had one. DataLoss on damage; errors of the interrupt, which
+// is looked at for each table and every thousand keys.
 absl::StatusOr<std::int64_t> ReadWholeDatabase(
     const std::string& directory, const DatabaseResources& resources,
+    Blocks verified, const Interrupt& interrupt,
     absl::FunctionRef<absl::Status(absl::string_view key,
                                    absl::string_view value)>
         visit);

@@ -211,7 +211,7 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   // Damage of the catalog must not become that of a snapshot.
   ATTENDANT_ASSIGN_OR_RETURN(
       const CatalogContents contents,
-      ReadCatalogContents(database, record.schema, *resources_,
+      ReadCatalogContents(database, record.schema, *resources_, Blocks::kAll,
                           work.interrupt()));
   if (contents.uid != record.uid) {
     return absl::DataLossError(

@@ -193,9 +193,10 @@ absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
   ATTENDANT_ASSIGN_OR_RETURN(
       SnapshotMetadata metadata,
       ReadMetadata(resources.files, directory, manifest));
-  const absl::StatusOr<CatalogContents> contents =
-      ReadCatalogContents(Below(directory, kSnapshotDatabase),
-                          metadata.record.schema, resources, work.interrupt());
+  // Every byte is what it was when all blocks were verified: by Create.
+  const absl::StatusOr<CatalogContents> contents = ReadCatalogContents(
+      Below(directory, kSnapshotDatabase), metadata.record.schema, resources,
+      Blocks::kRead, work.interrupt());
   ATTENDANT_RETURN_IF_ERROR(OfPart(contents.status(), kSnapshotDatabase));
   if (contents->uid != manifest.catalog_uid ||
       contents->sequence != manifest.sequence ||

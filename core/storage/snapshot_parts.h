@@ -35,8 +35,8 @@ absl::StatusOr<std::vector<SnapshotPart>> HashSnapshotParts(
     const Files& files, const std::string& directory,
     const std::vector<std::string>& paths, LongWork& work);
 
-// Reads every byte of every file, lets RocksDB verify the database, and decodes
-// record, models and items. DataLoss "PART: why" if anything is not what the
+// Reads every byte of every file, and decodes record, models and items, whose
+// blocks RocksDB verifies. DataLoss "PART: why" if anything is not what the
 // manifest says: a part that is missing, too many, or other than it was.
 absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
     const DatabaseResources& resources, const std::string& directory,

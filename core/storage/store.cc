@@ -263,11 +263,13 @@ class RocksStore : public Store {
   SnapshotFiles& snapshots() override { return snapshots_; }
 
   absl::Status CopyItems(const std::string& directory,
-                         const CatalogRecord& record) override {
+                         const CatalogRecord& record,
+                         const Interrupt& interrupt) override {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     ATTENDANT_RETURN_IF_ERROR(NoteBegun(record.uid));
     const std::string path = directory_.items_path(record.uid);
-    const absl::Status status = CopyDatabase(directory, path, record);
+    const absl::Status status =
+        CopyDatabase(directory, path, record, interrupt);
     if (!status.ok()) files().RemoveTree(path).IgnoreError();
     return status;
   }
@@ -321,12 +323,14 @@ class RocksStore : public Store {
   const Files& files() const { return resources_.files; }
 
   absl::Status CopyDatabase(const std::string& from, const std::string& to,
-                            const CatalogRecord& record) {
+                            const CatalogRecord& record,
+                            const Interrupt& interrupt) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                                files().ListDirectory(from));
     ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(0));
     ATTENDANT_RETURN_IF_ERROR(files().MakeDirectory(to));
     for (const std::string& name : names) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
       const std::string source = absl::StrCat(from, "/", name);
       const std::string target = absl::StrCat(to, "/", name);
       // Only tables never change.

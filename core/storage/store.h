@@ -18,6 +18,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "core/attention/model.h"
+#include "core/base/interrupt.h"
 #include "core/base/scratch_files.h"
 #include "core/storage/item.h"
 #include "core/storage/store_figures.h"
@@ -248,9 +249,10 @@ class Store {
 
   // Makes the items of a new catalog from the database in `directory`, which
   // holds a catalog of the same schema and was verified; synced. The record is
-  // not put. After an error nothing is left.
+  // not put. After an error, which may be the interrupt's, nothing is left.
   virtual absl::Status CopyItems(const std::string& directory,
-                                 const CatalogRecord& record) = 0;
+                                 const CatalogRecord& record,
+                                 const Interrupt& interrupt) = 0;
 
   // Held for all catalogs together, in bytes: the cache of blocks read, and
   // buffers of what was written.

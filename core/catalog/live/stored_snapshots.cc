@@ -152,7 +152,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   ATTENDANT_FAIL_POINT_OR_RETURN("restore.before_copy");
   ATTENDANT_RETURN_IF_ERROR(
       AdoptModels(verified.models, missing_models, record.schema));
-  ATTENDANT_RETURN_IF_ERROR(store_->CopyItems(lease->database_path(), record));
+  ATTENDANT_RETURN_IF_ERROR(
+      store_->CopyItems(lease->database_path(), record, work.interrupt()));
   absl::StatusOr<std::shared_ptr<LiveCatalog>> catalog = OpenCatalog(record);
   room = {};  // counted as the catalog's
   absl::Status status = catalog.status();

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/core/storage/test_store.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/memory_files.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -244,14 +245,39 @@ TEST_F(CatalogStoreTest, ManyChangesOfAWriteHaveSeveralEntries) {
   EXPECT_EQ(changes(1), ids);
   catalog_ = nullptr;
   int entry_count = 0;
-  ASSERT_OK(
-      ReadWholeDatabase(directory_ / "db", resources_,
-                        [&](absl::string_view key, absl::string_view value) {
-                          if (key[0] == 'c') ++entry_count;
-                          EXPECT_LE(value.size(), kMost + 256);
-                          return absl::OkStatus();
-                        }));
+  ASSERT_OK(ReadWholeDatabase(
+      directory_ / "db", resources_, Blocks::kAll, Interrupt(),
+      [&](absl::string_view key, absl::string_view value) {
+        if (key[0] == 'c') ++entry_count;
+        EXPECT_LE(value.size(), kMost + 256);
+        return absl::OkStatus();
+      }));
   EXPECT_EQ(entry_count, 3);
+}
+
+TEST_F(CatalogStoreTest, LooksAtTheInterruptWhateverItReads) {
+  Open();
+  std::vector<StoreWrite> writes(5000);
+  const std::vector<absl::string_view> ids = {"a"};
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    writes[i].deletes = ids;
+    writes[i].outcome.sequence = static_cast<std::int64_t>(i) + 1;
+  }
+  ASSERT_OK(catalog_->WriteGroup(writes));
+  const auto looks_of = [&](Blocks verified) {
+    catalog_ = nullptr;
+    LookCounter looks;
+    EXPECT_OK(ReadCatalogContents(directory_ / "db", TestRecord().schema,
+                                  resources_, verified, looks.interrupt()));
+    return looks.count;
+  };
+  EXPECT_GE(looks_of(Blocks::kRead), 5);
+  // What was written is in a table, of each opening.
+  for (int i = 0; i < 3; ++i) {
+    Open();
+    ASSERT_OK(catalog_->PutActiveModel("text", {"taste", i + 1}));
+  }
+  EXPECT_GE(looks_of(Blocks::kAll), looks_of(Blocks::kRead) + 3);
 }
 
 TEST_F(CatalogStoreTest, ActiveModelsStayThisCatalogs) {

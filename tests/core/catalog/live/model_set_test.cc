@@ -388,7 +388,8 @@ class FailingStore : public Store {
     return status;
   }
   SnapshotFiles& snapshots() override { return snapshots_; }
-  absl::Status CopyItems(const std::string&, const CatalogRecord&) override {
+  absl::Status CopyItems(const std::string&, const CatalogRecord&,
+                         const Interrupt&) override {
     return status;
   }
   absl::StatusOr<std::unique_ptr<CatalogStore>> OpenCatalog(

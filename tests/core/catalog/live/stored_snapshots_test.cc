@@ -21,6 +21,7 @@
 #include "core/storage/snapshot_files.h"
 #include "core/storage/snapshot_stream.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/stored_items.h"
@@ -392,6 +393,23 @@ TEST_F(StoredSnapshotsTest, StopsWhenTold) {
   EXPECT_THAT(set_->Get("old"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("old")));
   ExpectNoDrafts();
+}
+
+TEST_F(StoredSnapshotsTest, LooksAtTheInterruptAtEachFileThatItCopies) {
+  Take("s1");
+  const std::int64_t file_count =
+      std::distance(fs::directory_iterator(PathOf("s1") / "database"), {});
+  LookCounter verifying;
+  {
+    LongWork work(verifying.interrupt());
+    ASSERT_OK_AND_ASSIGN(const auto lease,
+                         set_->snapshots().Open({"shop", "s1"}));
+    ASSERT_OK(set_->snapshots().Verify(*lease, work));
+  }
+  LookCounter restoring;
+  LongWork work(restoring.interrupt());
+  ASSERT_OK(set_->RestoreSnapshot({"shop", "s1"}, "old", work));
+  EXPECT_GE(restoring.count, verifying.count + file_count);
 }
 
 TEST_F(StoredSnapshotsTest, TellsHowFarItIs) {
