@@ -190,7 +190,8 @@ class CatalogSet {
   // PermissionDenied with reason MODEL_MISSING, naming it. InvalidArgument
   // naming "new_catalog" for a bad name; AlreadyExists if a catalog or alias
   // has it; ResourceExhausted past most_catalogs; DataLoss with reason
-  // kSnapshotDamaged, naming the part; else as SnapshotFiles::Open and Create.
+  // kSnapshotDamaged, naming the part; ResourceExhausted for a model that
+  // indexes can't hold, as Create; else as SnapshotFiles::Open and Create.
   // After an error catalogs are as they were; a model may be left, and is taken
   // by the next try.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(

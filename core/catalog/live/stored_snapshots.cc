@@ -40,6 +40,19 @@ std::int64_t RestoredBytes(const SnapshotManifest& manifest,
   return std::max<std::int64_t>(0, bytes);
 }
 
+// Of the models of the snapshot's key fields: as for a new catalog.
+absl::Status CheckIndexable(const SnapshotFiles::Verified& verified) {
+  const auto& fields = verified.record.schema.key_fields;
+  for (std::size_t f = 0; f < fields.size(); ++f) {
+    for (const ModelRecord& model : verified.models) {
+      if (model.name != fields[f].model) continue;
+      ATTENDANT_RETURN_IF_ERROR(CheckIndexable(
+          model.model, absl::StrCat("schema.key_fields[", f, "].model")));
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 SnapshotFiles& CatalogSet::snapshots() { return store_->snapshots(); }
@@ -135,6 +148,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   ATTENDANT_ASSIGN_OR_RETURN(const auto lease, snapshots().Open(id));
   ATTENDANT_ASSIGN_OR_RETURN(SnapshotFiles::Verified verified,
                              snapshots().Verify(*lease, work));
+  ATTENDANT_RETURN_IF_ERROR(CheckIndexable(verified));
   ATTENDANT_ASSIGN_OR_RETURN(
       MemoryBudget::Account room,
       memory_->Reserve("a restored catalog",

@@ -458,6 +458,32 @@ TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
   EXPECT_OK(set_->Get("b"));
 }
 
+// Which Create refuses too: it would be built anew at each start.
+TEST_F(StoredSnapshotsTest, IsNotRestoredWithAModelThatIndexesCanNotHold) {
+  constexpr std::int64_t kRows = 8193;
+  MultiHeadProjections heads;
+  heads.head_count = 1;
+  heads.query = heads.key = {{kRows, 2, std::vector<float>(2 * kRows, 1)}, {}};
+  ASSERT_OK(set_->models().Create("long", AttentionModel{heads}, {}));
+  // As releases that did not look left it.
+  CatalogRecord record = shop_->record();
+  shop_ = nullptr;
+  set_ = nullptr;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory_.path()));
+    record.schema.key_fields[0].model = {"long", 1};
+    ASSERT_OK(store->Put(record));
+  }
+  Open();
+  Take("s1");
+  EXPECT_OK(Verify("s1"));
+  EXPECT_THAT(Restore("s1", "old"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("schema.key_fields[0].model: got a model")));
+  EXPECT_THAT(set_->Get("old"), StatusIs(absl::StatusCode::kNotFound, _));
+  EXPECT_EQ(set_->models().List({}, 9).size(), 1u);
+}
+
 // There its models were made in another order.
 TEST_F(StoredSnapshotsTest, FieldsKeepTheirModelsWhereTheseAreOtherVersions) {
   CatalogSchema schema = OneFieldSchema(2);
