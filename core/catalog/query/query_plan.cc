@@ -220,6 +220,7 @@ void NoteExamples(const QueryForm& form, QueryVector& vector,
 
 // One key field, whose model may have several heads.
 absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
+                          const Interrupt& interrupt,
                           std::vector<RowAddress>& excluded, QueryPlan& plan) {
   ATTENDANT_ASSIGN_OR_RETURN(const int field, ChooseField(snapshot, query));
   const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
@@ -233,7 +234,8 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
   ATTENDANT_ASSIGN_OR_RETURN(
       QueryVector vector,
       ResolveQueryVector(snapshot, query.query, field,
-                         QueryDim(snapshot, field, plan.model), "query"));
+                         QueryDim(snapshot, field, plan.model), "query",
+                         interrupt));
   NoteExamples(query.query, vector, excluded, plan);
   if (plan.model.model != nullptr) plan.projected_query_count = 1;
   if (plan.score_kind == ScoreKind::kAdditive &&
@@ -295,7 +297,6 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
         ValidateTemperature(*query.temperature, "temperature"));
   }
   for (std::size_t h = 0; h < query.heads.size(); ++h) {
-    // Each may have thousands of examples.
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     const QueryHead& asked = query.heads[h];
     const std::string path = absl::StrCat("heads[", h, "].");
@@ -321,9 +322,9 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
     const std::string query_path =
         asked.query ? absl::StrCat(path, "query") : "query";
     ATTENDANT_ASSIGN_OR_RETURN(
-        QueryVector vector,
-        ResolveQueryVector(snapshot, form, field,
-                           QueryDim(snapshot, field, model), query_path));
+        QueryVector vector, ResolveQueryVector(snapshot, form, field,
+                                               QueryDim(snapshot, field, model),
+                                               query_path, interrupt));
     NoteExamples(form, vector, excluded, plan);
     if (model.model != nullptr) ++plan.projected_query_count;
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -547,7 +548,7 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   std::vector<RowAddress> excluded;
   ATTENDANT_RETURN_IF_ERROR(
       query.heads.empty()
-          ? PlanOneField(snapshot, query, excluded, plan)
+          ? PlanOneField(snapshot, query, interrupt, excluded, plan)
           : PlanManyFields(snapshot, query, interrupt, excluded, plan));
   ATTENDANT_RETURN_IF_ERROR(CheckUnion(plan));
   ATTENDANT_RETURN_IF_ERROR(CheckPooledDims(snapshot, plan));
@@ -556,9 +557,10 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   Masks masks(snapshot);
   if (query.allow_list) {
     ATTENDANT_RETURN_IF_ERROR(
-        masks.AllowOnly(*query.allow_list, "allow_list.ids"));
+        masks.AllowOnly(*query.allow_list, "allow_list.ids", interrupt));
   }
-  ATTENDANT_RETURN_IF_ERROR(masks.Exclude(query.deny_list, "deny_list.ids"));
+  ATTENDANT_RETURN_IF_ERROR(
+      masks.Exclude(query.deny_list, "deny_list.ids", interrupt));
   if (query.filter) {
     ATTENDANT_RETURN_IF_ERROR(masks.Keep(*query.filter, interrupt));
   }

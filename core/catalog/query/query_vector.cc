@@ -51,8 +51,8 @@ void CombineSum(CombineKind kind, std::int64_t example_count,
 
 absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
                                              const ExamplesQuery& query,
-                                             int field,
-                                             absl::string_view path) {
+                                             int field, absl::string_view path,
+                                             const Interrupt& interrupt) {
   const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(static_cast<std::int64_t>(query.examples.size()), 1,
@@ -61,6 +61,8 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
   std::vector<double> sum(static_cast<std::size_t>(schema.dim));
   std::int64_t count = 0;
   for (std::size_t i = 0; i < query.examples.size(); ++i) {
+    // Its key may have to be read from a disk.
+    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     const Example& example = query.examples[i];
     const auto part_path = [&](absl::string_view part) {
       return absl::StrCat(path, ".examples.examples[", i, "].", part);
@@ -118,7 +120,8 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
 absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
                                                const QueryForm& query,
                                                int field, std::int64_t dim,
-                                               absl::string_view path) {
+                                               absl::string_view path,
+                                               const Interrupt& interrupt) {
   const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
   if (const auto* vector = std::get_if<std::vector<float>>(&query)) {
     const std::string vector_path = absl::StrCat(path, ".vector");
@@ -142,7 +145,7 @@ absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
   }
   if (text == nullptr) {
     return VectorOfExamples(snapshot, std::get<ExamplesQuery>(query), field,
-                            path);
+                            path, interrupt);
   }
   const TextEncoder* encoder = snapshot.encoders[field].get();
   if (encoder == nullptr) {

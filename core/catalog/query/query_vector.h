@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/interrupt.h"
 #include "core/catalog/query/attend.h"
 #include "core/catalog/segments/snapshot.h"
 
@@ -22,11 +23,12 @@ struct QueryVector {
 
 // The vector of a query of `field`, `dim` floats: the field's dimension, or
 // what its model takes. `path` is the query's place in the request, "query".
-// Errors as Attend.
+// Errors as Attend. Looks at the interrupt at each example.
 absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
                                                const QueryForm& query,
                                                int field, std::int64_t dim,
-                                               absl::string_view path);
+                                               absl::string_view path,
+                                               const Interrupt& interrupt);
 
 }  // namespace attendant
 

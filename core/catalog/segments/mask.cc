@@ -57,10 +57,15 @@ std::int64_t CountRows(const Bitmap& rows, const Bitmap* but, RowIndex row_end,
 // found is well-formed; the others are looked at.
 template <typename Visit>
 absl::Status ForEachFound(const Snapshot& snapshot, std::span<const ItemId> ids,
-                          absl::string_view field, Visit visit) {
+                          absl::string_view field, const Interrupt& interrupt,
+                          Visit visit) {
   constexpr std::size_t kBatch = 256;
+  constexpr std::size_t kBetweenChecks = 16 * kBatch;
   RowIndex rows[kBatch];
   for (std::size_t begin = 0; begin < ids.size(); begin += kBatch) {
+    if (begin % kBetweenChecks == 0) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    }
     const auto batch = ids.subspan(begin, std::min(kBatch, ids.size() - begin));
     bool found[kBatch] = {};
     // An item is live in one segment at most.
@@ -94,15 +99,18 @@ Masks::Masks(const Snapshot& snapshot)
 }
 
 absl::Status Masks::AllowOnly(std::span<const ItemId> ids,
-                              absl::string_view field) {
+                              absl::string_view field,
+                              const Interrupt& interrupt) {
   for (std::size_t i = 0; i < masks_.size(); ++i) {
     masks_[i].allowed = std::make_unique<Bitmap>(
         snapshot_->segments[i].segment->rows->capacity());
     masks_[i].excluded = nullptr;
   }
-  return ForEachFound(*snapshot_, ids, field, [&](RowAddress address) {
-    masks_[static_cast<std::size_t>(address.segment)].allowed->Set(address.row);
-  });
+  return ForEachFound(
+      *snapshot_, ids, field, interrupt, [&](RowAddress address) {
+        masks_[static_cast<std::size_t>(address.segment)].allowed->Set(
+            address.row);
+      });
 }
 
 absl::Status Masks::Keep(const Filter& filter, const Interrupt& interrupt) {
@@ -124,8 +132,9 @@ absl::Status Masks::Keep(const Filter& filter, const Interrupt& interrupt) {
 }
 
 absl::Status Masks::Exclude(std::span<const ItemId> ids,
-                            absl::string_view field) {
-  return ForEachFound(*snapshot_, ids, field,
+                            absl::string_view field,
+                            const Interrupt& interrupt) {
+  return ForEachFound(*snapshot_, ids, field, interrupt,
                       [this](RowAddress address) { Exclude(address); });
 }
 

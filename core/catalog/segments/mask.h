@@ -44,14 +44,16 @@ class Masks {
   explicit Masks(const Snapshot& snapshot);
 
   // Only these items; unknown ids match nothing. InvalidArgument naming
-  // `field`[i] for an id that is none.
-  absl::Status AllowOnly(std::span<const ItemId> ids, absl::string_view field);
+  // `field`[i] for an id that is none; Cancelled, DeadlineExceeded.
+  absl::Status AllowOnly(std::span<const ItemId> ids, absl::string_view field,
+                         const Interrupt& interrupt);
   // Only items that the filter is true of. It is evaluated over the rows that
   // are left, once a segment. Errors: as ValidateFilter, naming fields of
   // "filter_expression"; Cancelled, DeadlineExceeded.
   absl::Status Keep(const Filter& filter, const Interrupt& interrupt);
   // Not these items; unknown ids match nothing. Errors as AllowOnly.
-  absl::Status Exclude(std::span<const ItemId> ids, absl::string_view field);
+  absl::Status Exclude(std::span<const ItemId> ids, absl::string_view field,
+                       const Interrupt& interrupt);
   void Exclude(RowAddress address);
 
   const SegmentMask& operator[](std::size_t segment) const {

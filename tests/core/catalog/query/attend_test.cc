@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/look_counter.h"
 
 namespace attendant {
 namespace {
@@ -598,6 +599,27 @@ TEST_F(AttendIvfTest, AnotherScoreKindIsScoredExactly) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
   EXPECT_TRUE(answer.complete);
   EXPECT_LE(answer.items[0].similarity, 1 + 1e-6);
+}
+
+TEST_F(AttendTest, LooksAtTheInterruptWhileItReadsWhatTheQueryNames) {
+  OpenCompass();
+  const auto looks_of = [&](const AttendQuery& query) {
+    LookCounter looks;
+    EXPECT_OK(Attend(*catalog_->snapshot(), query, looks.interrupt()));
+    return looks.count;
+  };
+  const int least = looks_of(LikeQuery({"east"}));
+  // Keys may lie on a disk.
+  EXPECT_GE(looks_of(LikeQuery(std::vector<std::string>(1000, "east"))),
+            least + 999);
+  std::vector<ItemId> ids = {"north"};
+  for (int i = 0; i < 50000; ++i) ids.push_back("item" + std::to_string(i));
+  AttendQuery allowed = LikeQuery({"east"});
+  allowed.allow_list = ids;
+  EXPECT_GE(looks_of(allowed), least + 10);
+  AttendQuery denied = LikeQuery({"east"});
+  denied.deny_list = ids;
+  EXPECT_GE(looks_of(denied), least + 10);
 }
 
 }  // namespace

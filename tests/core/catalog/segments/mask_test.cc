@@ -107,17 +107,17 @@ TEST_F(MaskTest, WithoutAMaskWhatIsLiveIsEligible) {
 TEST_F(MaskTest, AnAllowListLetsItsItemsPass) {
   Masks masks = NewMasks();
   ASSERT_OK(masks.AllowOnly(std::vector<ItemId>{"9", "3", "4", "unknown", "9"},
-                            "ids"));
+                            "ids", {}));
   EXPECT_THAT(EligibleIds(masks), ElementsAre("4", "9"));
   masks = NewMasks();
-  ASSERT_OK(masks.AllowOnly({}, "ids"));
+  ASSERT_OK(masks.AllowOnly({}, "ids", {}));
   EXPECT_THAT(EligibleIds(masks), IsEmpty());
 }
 
 TEST_F(MaskTest, ADenyListLetsOthersPass) {
   Masks masks = NewMasks();
-  ASSERT_OK(
-      masks.Exclude(std::vector<ItemId>{"9", "3", "4", "unknown", "9"}, "ids"));
+  ASSERT_OK(masks.Exclude(std::vector<ItemId>{"9", "3", "4", "unknown", "9"},
+                          "ids", {}));
   EXPECT_THAT(EligibleIds(masks),
               ElementsAre("0", "1", "2", "5", "6", "7", "8"));
 }
@@ -126,10 +126,12 @@ TEST_F(MaskTest, WhatIsNoIdIsRefusedByItsPlace) {
   for (const ItemId& bad : {ItemId(), ItemId("\xff"), ItemId(129, 'x')}) {
     Masks masks = NewMasks();
     EXPECT_FALSE(
-        masks.Exclude(std::vector<ItemId>{"9", "unknown", bad}, "ids").ok());
-    EXPECT_THAT(masks.AllowOnly(std::vector<ItemId>{"9", "unknown", bad}, "ids")
-                    .message(),
-                ::testing::HasSubstr("ids[2]"));
+        masks.Exclude(std::vector<ItemId>{"9", "unknown", bad}, "ids", {})
+            .ok());
+    EXPECT_THAT(
+        masks.AllowOnly(std::vector<ItemId>{"9", "unknown", bad}, "ids", {})
+            .message(),
+        ::testing::HasSubstr("ids[2]"));
   }
 }
 
@@ -146,13 +148,13 @@ TEST_F(MaskTest, MasksActTogetherInAnyOrder) {
   const std::vector<ItemId> denied = {"0", "6"};
   Masks masks = NewMasks();
   ASSERT_OK(
-      masks.AllowOnly(std::vector<ItemId>{"0", "3", "5", "6", "7"}, "ids"));
-  ASSERT_OK(masks.Exclude(denied, "ids"));
+      masks.AllowOnly(std::vector<ItemId>{"0", "3", "5", "6", "7"}, "ids", {}));
+  ASSERT_OK(masks.Exclude(denied, "ids", {}));
   ASSERT_OK(masks.Keep(Stock(kLess, 7), Interrupt()));
   EXPECT_THAT(EligibleIds(masks), ElementsAre("5"));
   masks = NewMasks();
   ASSERT_OK(masks.Keep(Stock(kLess, 7), Interrupt()));
-  ASSERT_OK(masks.Exclude(denied, "ids"));
+  ASSERT_OK(masks.Exclude(denied, "ids", {}));
   EXPECT_THAT(EligibleIds(masks), ElementsAre("1", "2", "4", "5"));
 }
 
