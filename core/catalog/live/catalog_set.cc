@@ -221,6 +221,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
   }
   LiveCatalogOptions options = options_.catalog;
   options.memory = memory_.get();
+  options.clock = options_.clock;
   try {
     ATTENDANT_ASSIGN_OR_RETURN(
         std::shared_ptr<LiveCatalog> catalog,

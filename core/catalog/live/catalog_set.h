@@ -57,7 +57,7 @@ class CatalogSet {
   struct Options {
     StoreOptions store;
     LiveCatalogOptions catalog;
-    const Clock* clock = &Clock::System();
+    const Clock* clock = &Clock::System();  // the catalogs' too
     // What the process may use of memory, in bytes; 0: any. Of what would pass
     // it writes are refused and index builds put off; see MemoryBudget. What a
     // directory holds is opened in any case.

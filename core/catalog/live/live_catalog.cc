@@ -42,6 +42,7 @@ absl::StatusOr<std::unique_ptr<LiveCatalog>> LiveCatalog::Open(
     const LiveCatalogOptions& options) {
   auto empty = std::make_shared<Snapshot>();
   empty->catalog_uid = record.uid;
+  empty->clock = options.clock;
   empty->schema = std::make_shared<CatalogSchema>(record.schema);
   empty->models = models;
   for (const KeyFieldSchema& field : record.schema.key_fields) {

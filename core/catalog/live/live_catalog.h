@@ -46,6 +46,8 @@ struct LiveCatalogOptions {
   // Where memory is counted, and asked for: writes that would not fit are
   // refused, and merges put off. Must outlive the catalog. Null: nowhere.
   MemoryBudget* memory = nullptr;
+  // Whose time queries take for now. Must outlive the catalog's snapshots.
+  const Clock* clock = &Clock::System();
   // When a merge that was put off for want of memory, or that failed, is tried
   // again; one that goes on failing after up to 64 times as long.
   absl::Duration retry_time = absl::Seconds(5);

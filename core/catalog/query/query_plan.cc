@@ -543,7 +543,7 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
   // To the microsecond, as items' moments are: whoever asks again with it, from
   // whatever clock or log, has all of it.
   plan.time = query.time.value_or(
-      absl::FromUnixMicros(absl::ToUnixMicros(absl::Now())));
+      absl::FromUnixMicros(absl::ToUnixMicros(snapshot.clock->Now())));
 
   std::vector<RowAddress> excluded;
   ATTENDANT_RETURN_IF_ERROR(

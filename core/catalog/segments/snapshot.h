@@ -46,6 +46,8 @@ struct Snapshot : IdResolver {
   std::string catalog_uid;
   std::int64_t sequence = 0;
   SteadyTime publish_time;  // when queries began to see it
+  // Whose time queries take for now; outlives all snapshots.
+  const Clock* clock = &Clock::System();
   std::shared_ptr<const CatalogSchema> schema;
   std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
   // By field: what the head_indexes of all segments were made with.

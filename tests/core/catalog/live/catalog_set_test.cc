@@ -341,5 +341,23 @@ TEST_F(CatalogSetTest, AClockThatJumpsBackLosesAndOrdersNothing) {
   EXPECT_EQ(newest->name.version, 2);
 }
 
+TEST_F(CatalogSetTest, BiasesDecayByTheSetsClock) {
+  FakeClock clock;
+  CatalogSet::Options options;
+  options.clock = &clock;
+  set_ = nullptr;
+  ASSERT_OK_AND_ASSIGN(set_, CatalogSet::Open(directory_, options));
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.attributes = {{"listed", AttributeType::kTimestamp}};
+  ASSERT_OK_AND_ASSIGN(const auto created, set_->Create("shop", schema, {}));
+  ASSERT_OK(created.catalog->Upsert(std::vector{MakeItem("a", {1, 2})}, ""));
+  AttendQuery query = VectorQuery({1, 0});
+  query.biases = {{"listed", std::nullopt, absl::Hours(1)}};
+  ASSERT_OK_AND_ASSIGN(
+      const AttendAnswer answer,
+      Attend(*created.catalog->snapshot(), query, Interrupt()));
+  EXPECT_EQ(answer.time, clock.now);
+}
+
 }  // namespace
 }  // namespace attendant
