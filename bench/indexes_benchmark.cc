@@ -34,7 +34,7 @@
 #include "core/shortlist/kinds/hnsw_index.h"
 #include "core/shortlist/kinds/lsh_index.h"
 #include "core/shortlist/kinds/pq_index.h"
-#include "core/storage/nameless_files.h"
+#include "core/storage/files/nameless_files.h"
 
 namespace attendant {
 namespace {

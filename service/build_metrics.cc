@@ -6,7 +6,7 @@
 
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/faiss_build.h"
-#include "core/storage/rocksdb_build.h"
+#include "core/storage/rocks/rocksdb_build.h"
 
 namespace attendant {
 

@@ -12,7 +12,7 @@
 #include "core/catalog/live/live_catalog.h"
 #include "core/catalog/segments/snapshot.h"
 #include "core/catalog/segments/snapshot_memory.h"
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
 
 namespace attendant {
 namespace {

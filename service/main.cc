@@ -22,7 +22,7 @@
 #include "core/base/status.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/kernels/kernels.h"
-#include "core/storage/files.h"
+#include "core/storage/files/files.h"
 #include "service/connections/listener.h"
 #include "service/flags.h"
 #include "service/http_port.h"

@@ -22,7 +22,7 @@
 #include "core/base/status.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/flat_index.h"
-#include "core/storage/nameless_files.h"
+#include "core/storage/files/nameless_files.h"
 
 namespace attendant {
 namespace {

@@ -16,7 +16,7 @@
 #include "core/base/ids.h"
 #include "core/base/status.h"
 #include "core/encode/text_lsi.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 namespace {

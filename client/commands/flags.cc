@@ -16,7 +16,7 @@
 #include "client/commands/command.h"
 #include "core/base/brief.h"
 #include "core/base/status.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 namespace {

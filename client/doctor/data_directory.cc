@@ -25,8 +25,8 @@
 #include "client/format/text.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
-#include "core/storage/data_directory.h"
-#include "core/storage/files.h"
+#include "core/storage/files/data_directory.h"
+#include "core/storage/files/files.h"
 
 namespace attendant {
 namespace {

@@ -14,7 +14,7 @@
 #include "core/catalog/filter/parse_filter.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/query/attend.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 

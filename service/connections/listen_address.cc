@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/storage/files.h"
+#include "core/storage/files/files.h"
 
 namespace attendant {
 

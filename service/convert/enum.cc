@@ -11,7 +11,7 @@
 #include "core/attention/probe.h"
 #include "core/base/status.h"
 #include "core/catalog/query/attend.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/item_service.pb.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 #include "service/convert/read_mask.h"
 
 namespace attendant {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 

@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "core/catalog/live/catalog_set.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/storage/item.h"
-#include "core/storage/item_patch.h"
+#include "core/storage/records/item.h"
+#include "core/storage/records/item_patch.h"
 
 namespace attendant {
 

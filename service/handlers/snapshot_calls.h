@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "core/storage/snapshot_stream.h"
+#include "core/storage/snapshots/snapshot_stream.h"
 #include "service/calls/backend.h"
 #include "service/calls/recorded_call.h"
 #include "service/queue/worker_pool.h"

@@ -11,7 +11,7 @@
 #include "attendant/v1/snapshot_service.pb.h"
 #include "core/base/interrupt.h"
 #include "core/base/long_work.h"
-#include "core/storage/snapshot_files.h"
+#include "core/storage/snapshots/snapshot_files.h"
 #include "service/calls/backend.h"
 #include "service/security/access.h"
 

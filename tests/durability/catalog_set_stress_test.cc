@@ -23,7 +23,7 @@
 #include "core/base/clock.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/query/attend.h"
-#include "core/storage/snapshot_files.h"
+#include "core/storage/snapshots/snapshot_files.h"
 #include "tests/durability/flags.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"

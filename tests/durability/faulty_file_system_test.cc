@@ -9,7 +9,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
-#include "core/storage/files.h"
+#include "core/storage/files/files.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
 
 namespace attendant {
 

@@ -2,7 +2,7 @@
 #ifndef ATTENDANT_TESTS_FUZZ_SEGMENT_FILES_H_
 #define ATTENDANT_TESTS_FUZZ_SEGMENT_FILES_H_
 
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
 
 namespace attendant {
 

@@ -14,8 +14,8 @@
 #include "absl/strings/str_split.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/query/attend.h"
-#include "core/storage/snapshot_stream.h"
-#include "core/storage/stream_hash.h"
+#include "core/storage/files/stream_hash.h"
+#include "core/storage/snapshots/snapshot_stream.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/scratch.h"
 

@@ -40,6 +40,12 @@ constexpr Folder kFolders[] = {
     {"core/shortlist/passes", 5},
     {"core/shortlist/ivf", 6},
     {"core/shortlist/kinds", 7},
+    {"core/storage/files", 0},
+    {"core/storage/records", 1},
+    {"core/storage/rocks", 2},
+    {"core/storage/catalogs", 3},
+    {"core/storage/snapshots", 4},
+    {"core/storage/store", 5},
     {"core/catalog/rows", 0},
     {"core/catalog/filter", 1},
     {"core/catalog/segments", 2},
@@ -65,7 +71,7 @@ std::optional<int> LevelOf(absl::string_view folder) {
   return std::nullopt;
 }
 
-// "core" and "core/storage" of "core/storage/store.h".
+// "core" and "core/storage" of "core/storage/records/store.h".
 struct Place {
   explicit Place(absl::string_view path) {
     const std::vector<std::string> parts = absl::StrSplit(path, '/');

@@ -64,11 +64,12 @@ void ExpectArrowsPointDown(
 }
 
 TEST(LayersTest, ArrowsInCorePointDown) {
-  ExpectArrowsPointDown({{"core/base"},
-                         {"core/kernels"},
-                         {"core/attention"},
-                         {"core/encode", "core/shortlist/keys", "core/storage"},
-                         {"core/catalog/rows"}});
+  ExpectArrowsPointDown(
+      {{"core/base"},
+       {"core/kernels"},
+       {"core/attention"},
+       {"core/encode", "core/shortlist/keys", "core/storage/files"},
+       {"core/catalog/rows"}});
 }
 
 TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
@@ -80,6 +81,12 @@ TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
                          {"core/shortlist/passes"},
                          {"core/shortlist/ivf"},
                          {"core/shortlist/kinds"}});
+  ExpectArrowsPointDown({{"core/storage/files"},
+                         {"core/storage/records"},
+                         {"core/storage/rocks"},
+                         {"core/storage/catalogs"},
+                         {"core/storage/snapshots"},
+                         {"core/storage/store"}});
   ExpectArrowsPointDown({{"core/catalog/rows"},
                          {"core/catalog/filter"},
                          {"core/catalog/segments"},
@@ -93,7 +100,7 @@ TEST(LayersTest, FoldersInFoldersStandWhereTheirsDo) {
   EXPECT_THAT(Check("core/attention/a.h", "\"core/shortlist/keys/b.h\""),
               ElementsAre(HasSubstr(
                   "core/attention does not stand above core/shortlist")));
-  EXPECT_THAT(Check("core/shortlist/kinds/a.h", "\"core/storage/b.h\""),
+  EXPECT_THAT(Check("core/shortlist/kinds/a.h", "\"core/storage/files/b.h\""),
               ElementsAre(HasSubstr(
                   "core/shortlist does not stand above core/storage")));
 }
@@ -178,13 +185,15 @@ TEST(LayersTest, PathsThatHideTheirFolderAreRefused) {
 
 TEST(LayersTest, SpacingHidesNothing) {
   EXPECT_THAT(
-      FindLayerViolations("core/base/a.cc",
-                          "  #  include<faiss/Index.h>\n"
-                          "//#include <faiss/Index.h>\n"
-                          "#include MACRO\n"
-                          "\t#\tinclude \"core/storage/store.h\"  // why\n"),
-      ElementsAre(StartsWith("core/base/a.cc:1: faiss/Index.h"),
-                  StartsWith("core/base/a.cc:4: core/storage/store.h")));
+      FindLayerViolations(
+          "core/base/a.cc",
+          "  #  include<faiss/Index.h>\n"
+          "//#include <faiss/Index.h>\n"
+          "#include MACRO\n"
+          "\t#\tinclude \"core/storage/records/store.h\"  // why\n"),
+      ElementsAre(
+          StartsWith("core/base/a.cc:1: faiss/Index.h"),
+          StartsWith("core/base/a.cc:4: core/storage/records/store.h")));
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "core/base/status.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

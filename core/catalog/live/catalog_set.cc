@@ -14,7 +14,7 @@
 #include "core/base/number_text.h"
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
-#include "core/storage/files.h"
+#include "core/storage/files/files.h"
 
 namespace attendant {
 namespace {

@@ -23,9 +23,9 @@
 #include "core/catalog/live/background.h"
 #include "core/catalog/live/live_catalog.h"
 #include "core/catalog/live/model_set.h"
-#include "core/storage/snapshot_files.h"
-#include "core/storage/snapshot_manifest.h"
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
+#include "core/storage/snapshots/snapshot_files.h"
+#include "core/storage/snapshots/snapshot_manifest.h"
 
 namespace attendant {
 

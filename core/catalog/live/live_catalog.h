@@ -29,8 +29,8 @@
 #include "core/catalog/segments/merge_plan.h"
 #include "core/catalog/segments/snapshot.h"
 #include "core/shortlist/kinds/flat_index.h"
-#include "core/storage/item_patch.h"
-#include "core/storage/store.h"
+#include "core/storage/records/item_patch.h"
+#include "core/storage/records/store.h"
 
 namespace attendant {
 

@@ -18,7 +18,7 @@
 #include "core/catalog/segments/mask.h"
 #include "core/catalog/segments/segment_files.h"
 #include "core/catalog/segments/snapshot_memory.h"
-#include "core/storage/item_codec.h"
+#include "core/storage/records/item_codec.h"
 
 namespace attendant {
 namespace {

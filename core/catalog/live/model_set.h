@@ -22,7 +22,7 @@
 #include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
 
 namespace attendant {
 

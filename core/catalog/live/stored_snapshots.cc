@@ -7,8 +7,8 @@
 #include "core/base/status.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/segments/head_keys.h"
-#include "core/storage/files.h"
-#include "core/storage/snapshot_files.h"
+#include "core/storage/files/files.h"
+#include "core/storage/snapshots/snapshot_files.h"
 
 namespace attendant {
 namespace {

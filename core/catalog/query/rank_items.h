@@ -18,7 +18,7 @@
 #include "core/base/interrupt.h"
 #include "core/catalog/filter/filter.h"
 #include "core/catalog/segments/snapshot.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 

@@ -14,7 +14,7 @@
 #include "core/base/ids.h"
 #include "core/catalog/rows/append_only_array.h"
 #include "core/catalog/rows/text_dictionary.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 

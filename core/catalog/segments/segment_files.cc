@@ -13,7 +13,7 @@
 #include "core/base/status.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/shortlist/kinds/index_file.h"
-#include "core/storage/item_codec.h"
+#include "core/storage/records/item_codec.h"
 
 namespace attendant {
 namespace {

@@ -14,7 +14,7 @@
 #include "absl/status/statusor.h"
 #include "core/base/scratch_files.h"
 #include "core/catalog/segments/snapshot.h"
-#include "core/storage/segment_directory.h"
+#include "core/storage/files/segment_directory.h"
 
 namespace attendant {
 

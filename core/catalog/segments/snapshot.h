@@ -15,7 +15,7 @@
 #include "core/base/clock.h"
 #include "core/catalog/rows/row_table.h"
 #include "core/encode/text_encoder.h"
-#include "core/storage/item.h"
+#include "core/storage/records/item.h"
 
 namespace attendant {
 

@@ -15,7 +15,7 @@
 
 #include "core/base/mutex.h"
 #include "core/base/status.h"
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
 #include "tests/support/memory_files.h"
 
 namespace attendant {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "core/storage/store.h"
+#include "core/storage/records/store.h"
 
 namespace attendant {
 

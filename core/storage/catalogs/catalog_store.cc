@@ -1,0 +1,429 @@
+#include "core/storage/catalogs/catalog_store.h"
+
+#include <rocksdb/slice.h>
+#include <rocksdb/write_batch.h>
+
+#include <atomic>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
+#include "core/base/status.h"
+#include "core/storage/records/item_codec.h"
+#include "core/storage/records/model_codec.h"
+
+// Keys, by their first byte:
+//   c SEQUENCE the ids that a write changed; those beyond an entry's bytes are
+//              in further ones, with the entry's number (ORDER) behind
+//   d          the last write of which changes were cut
+//   e FIELD    the text encoder of a key field
+//   i ID       an item, as EncodeStoredItem writes it
+//   m          the sequence (see Database)
+//   o ORDER    the request_id of the ORDER-th remembered request
+//   r REQUEST  the outcome of a request
+//   s FIELD    the active model of a key field, as EncodeModelKey writes it;
+//              nothing for none. Readers before there were any pass over it.
+//   u          the uid of the catalog
+// ORDER and SEQUENCE are big-endian, so that keys stand in their order.
+namespace attendant {
+namespace {
+
+constexpr char kChangesTag = 'c';
+constexpr char kCutTag = 'd';
+constexpr char kEncoderTag = 'e';
+constexpr char kItemTag = 'i';
+constexpr char kOrderTag = 'o';
+constexpr char kRequestTag = 'r';
+constexpr char kActiveModelTag = 's';
+constexpr char kUidTag = 'u';
+
+// Of changes, about.
+constexpr std::size_t kChangesEntryBytes = std::size_t{1} << 20;
+
+std::string Key(char tag, absl::string_view name) {
+  return absl::StrCat(absl::string_view(&tag, 1), name);
+}
+
+// The first key past those of the tag.
+std::string EndOf(char tag) { return std::string(1, tag + 1); }
+
+std::string OrderKey(char tag, std::int64_t order) {
+  std::string key(1, tag);
+  AppendSorting(order, key);
+  return key;
+}
+
+// The value under kRequestTag, as it lies in memory.
+struct StoredRequest {
+  static constexpr std::int64_t kVersion = 1;
+
+  std::int64_t version = kVersion;
+  std::int64_t order = 0;
+  WriteOutcome outcome;
+};
+static_assert(std::is_trivially_copyable_v<StoredRequest>);
+static_assert(sizeof(StoredRequest) == 8 * sizeof(std::int64_t), "no padding");
+
+class RocksCatalogStore : public CatalogStore {
+ public:
+  RocksCatalogStore(std::unique_ptr<Database> database, Database* list,
+                    const CatalogRecord& record,
+                    std::int64_t remembered_request_count,
+                    std::int64_t last_order, ScratchFiles* files,
+                    SegmentDirectory segments)
+      : uid_(record.uid),
+        schema_(record.schema),
+        remembered_request_count_(remembered_request_count),
+        database_(std::move(database)),
+        list_(list),
+        files_(files),
+        segments_(std::move(segments)),
+        last_order_(last_order) {}
+
+  absl::Status WriteGroup(std::span<const StoreWrite> writes) override {
+    rocksdb::WriteBatch batch;
+    std::int64_t order = last_order_;
+    for (const StoreWrite& write : writes) {
+      for (const absl::string_view id : write.deletes) {
+        if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
+        batch.Delete(Key(kItemTag, id));
+      }
+      for (const Item* const item : write.upserts) {
+        batch.Put(Key(kItemTag, item->id),
+                  EncodeStoredItem(*item, write.outcome.sequence));
+      }
+      LogChanges(write, batch);
+      if (write.request_id.empty()) continue;
+      ++order;
+      ATTENDANT_RETURN_IF_ERROR(
+          Remember(write.request_id, write.outcome, order, batch));
+    }
+    // A removal of the catalog may have failed since TakeBackFailed.
+    ATTENDANT_RETURN_IF_ERROR(
+        Write(batch, writes.back().outcome.sequence, DiskReserve::kKept,
+              [this] { return list_->TakeBackFailed(); }));
+    last_order_ = order;
+    return absl::OkStatus();
+  }
+
+  absl::Status TakeBackFailed() override {
+    // A removal of the catalog may have failed: found at the next start, it
+    // would take along what was written since.
+    ATTENDANT_RETURN_IF_ERROR(list_->TakeBackFailed());
+    return database_->TakeBackFailed();
+  }
+
+  std::int64_t sequence() const override { return database_->sequence(); }
+
+  absl::Status Scan(
+      absl::string_view after,
+      absl::FunctionRef<bool(StoredItem item)> visit) const override {
+    std::string begin = Key(kItemTag, after);
+    // Just past the item `after`. Ids are not empty, so that "i" is no item's.
+    begin.push_back('\0');
+    if (after.empty()) begin.pop_back();
+    absl::Status damage;
+    ATTENDANT_RETURN_IF_ERROR(
+        database_->Scan(begin, EndOf(kItemTag),
+                        [&](absl::string_view key, absl::string_view value) {
+                          absl::StatusOr<StoredItem> item =
+                              DecodeItem(key.substr(1), value, schema_);
+                          if (item.ok()) return visit(*std::move(item));
+                          damage = item.status();
+                          return false;
+                        }));
+    return damage;
+  }
+
+  absl::Status Get(std::span<const absl::string_view> ids,
+                   VisitItem visit) const override {
+    std::vector<std::string> keys;
+    keys.reserve(ids.size());
+    for (const absl::string_view id : ids) keys.push_back(Key(kItemTag, id));
+    return database_->GetAll(
+        keys,
+        [&](std::size_t i,
+            std::optional<absl::string_view> record) -> absl::Status {
+          std::optional<StoredItem> item;
+          if (record.has_value()) {
+            ATTENDANT_ASSIGN_OR_RETURN(item,
+                                       DecodeItem(ids[i], *record, schema_));
+          }
+          return visit(i, std::move(item));
+        });
+  }
+
+  absl::StatusOr<std::optional<WriteOutcome>> FindRequest(
+      absl::string_view request_id) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<StoredRequest> request,
+                               ReadRequest(request_id));
+    if (!request.has_value()) return std::nullopt;
+    return request->outcome;
+  }
+
+  absl::StatusOr<std::string> GetEncoder(
+      absl::string_view key_field) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(std::optional<std::string> bytes,
+                               database_->Get(Key(kEncoderTag, key_field)));
+    return std::move(bytes).value_or("");
+  }
+
+  absl::Status PutEncoders(std::span<const EncoderBytes> encoders) override {
+    rocksdb::WriteBatch batch;
+    for (const EncoderBytes& encoder : encoders) {
+      batch.Put(Key(kEncoderTag, encoder.key_field), encoder.bytes);
+    }
+    return Write(batch, std::nullopt);
+  }
+
+  absl::StatusOr<std::optional<ModelName>> GetActiveModel(
+      absl::string_view key_field) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(Key(kActiveModelTag, key_field)));
+    if (!bytes.has_value()) return std::nullopt;
+    if (bytes->empty()) return ModelName();
+    ModelName model = DecodeModelKey(*bytes);
+    if (!model.empty() && model.version >= 1) return model;
+    return absl::DataLossError(absl::StrCat("the active model of key field \"",
+                                            key_field, "\" is damaged"));
+  }
+
+  absl::Status PutActiveModel(absl::string_view key_field,
+                              const ModelName& model) override {
+    rocksdb::WriteBatch batch;
+    batch.Put(Key(kActiveModelTag, key_field),
+              model.empty() ? std::string() : EncodeModelKey(model));
+    // It is small, and the end of a build of hours may wait for it.
+    return Write(batch, std::nullopt, DiskReserve::kUsed);
+  }
+
+  absl::Status Checkpoint(const std::string& directory) override {
+    return database_->Checkpoint(directory);
+  }
+
+  absl::Status ScanChanges(
+      std::int64_t sequence,
+      absl::FunctionRef<void(absl::string_view id)> visit) const override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t cut, ReadCut());
+    if (sequence < cut) {
+      return absl::DataLossError(
+          absl::StrCat("the log of changes begins after write ", cut,
+                       ", want those after ", sequence));
+    }
+    bool damaged = false;
+    ATTENDANT_RETURN_IF_ERROR(
+        database_->Scan(OrderKey(kChangesTag, sequence + 1), EndOf(kChangesTag),
+                        [&](absl::string_view, absl::string_view value) {
+                          damaged |= !ForEachChange(value, visit);
+                          return !damaged;
+                        }));
+    if (damaged) return absl::DataLossError("the log of changes is damaged");
+    return absl::OkStatus();
+  }
+
+  absl::Status CutChanges(std::int64_t sequence) override {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t cut, ReadCut());
+    if (sequence <= cut) return absl::OkStatus();
+    rocksdb::WriteBatch batch;
+    batch.DeleteRange(OrderKey(kChangesTag, 0),
+                      OrderKey(kChangesTag, sequence + 1));
+    batch.Put(std::string(1, kCutTag),
+              rocksdb::Slice(reinterpret_cast<const char*>(&sequence),
+                             sizeof(sequence)));
+    return Write(batch, std::nullopt);
+  }
+
+  const SegmentDirectory* segment_directory() const override {
+    return &segments_;
+  }
+
+  ScratchFiles& scratch_files() override { return *files_; }
+
+  StoreFigures figures() const override { return database_->figures(); }
+
+ private:
+  // With the uid, so that a log in the place of another catalog's is found out
+  // (see CheckOwner): numbers of writes don't tell them apart.
+  absl::Status Write(
+      rocksdb::WriteBatch& batch, std::optional<std::int64_t> sequence,
+      DiskReserve reserve = DiskReserve::kKept,
+      absl::FunctionRef<absl::Status()> confirm = absl::OkStatus) {
+    batch.Put(std::string(1, kUidTag), uid_);
+    return database_->Write(&batch, sequence, reserve, /*begun=*/nullptr,
+                            confirm);
+  }
+
+  // Each id after its size, a byte. Several entries a write: RocksDB takes no
+  // value of 4 GiB.
+  static void LogChanges(const StoreWrite& write, rocksdb::WriteBatch& batch) {
+    const std::string key = OrderKey(kChangesTag, write.outcome.sequence);
+    std::string ids;
+    std::int64_t entry_count = 0;
+    const auto put = [&] {
+      if (ids.empty()) return;
+      std::string entry = key;
+      if (entry_count > 0) AppendSorting(entry_count, entry);
+      batch.Put(entry, ids);
+      ++entry_count;
+      ids.clear();
+    };
+    const auto add = [&](absl::string_view id) {
+      if (ids.size() >= kChangesEntryBytes) put();
+      ids.push_back(static_cast<char>(id.size()));
+      ids.append(id.data(), id.size());
+    };
+    for (const Item* const item : write.upserts) add(item->id);
+    for (const absl::string_view id : write.deletes) add(id);
+    put();
+  }
+
+  // False if they are not what LogChanges wrote.
+  static bool ForEachChange(
+      absl::string_view ids,
+      absl::FunctionRef<void(absl::string_view id)> visit) {
+    while (!ids.empty()) {
+      const auto size = static_cast<unsigned char>(ids[0]);
+      if (size == 0 || ids.size() <= size) return false;
+      visit(ids.substr(1, size));
+      ids.remove_prefix(std::size_t{1} + size);
+    }
+    return true;
+  }
+
+  // The log has all writes after this one. A database that was written before
+  // there was a log has none of those up to its first.
+  absl::StatusOr<std::int64_t> ReadCut() const {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(std::string(1, kCutTag)));
+    std::int64_t cut = 0;
+    if (!bytes.has_value()) return cut;
+    if (bytes->size() != sizeof(cut)) {
+      return absl::DataLossError("the beginning of the log is damaged");
+    }
+    std::memcpy(&cut, bytes->data(), sizeof(cut));
+    return cut;
+  }
+
+  absl::StatusOr<std::optional<StoredRequest>> ReadRequest(
+      absl::string_view request_id) const {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
+                               database_->Get(Key(kRequestTag, request_id)));
+    if (!bytes.has_value()) return std::nullopt;
+    StoredRequest request;
+    if (bytes->size() == sizeof(request)) {
+      std::memcpy(&request, bytes->data(), sizeof(request));
+      if (request.version == StoredRequest::kVersion) return request;
+    }
+    return absl::DataLossError(absl::StrCat(
+        "the remembered outcome of request \"", request_id, "\" is damaged"));
+  }
+
+  // Adds the request, and forgets the one that is then too old: nobody writes
+  // what is remembered a second time, so that its outcome has no other order.
+  absl::Status Remember(absl::string_view request_id,
+                        const WriteOutcome& outcome, std::int64_t order,
+                        rocksdb::WriteBatch& batch) const {
+    StoredRequest request;
+    request.order = order;
+    request.outcome = outcome;
+    const std::int64_t expired = request.order - remembered_request_count_;
+    if (expired > 0) {
+      const absl::StatusOr<std::optional<std::string>> expired_id =
+          database_->Get(OrderKey(kOrderTag, expired));
+      // Damage must not keep every later request from being written: the
+      // outcome of this one stays.
+      if (!absl::IsDataLoss(expired_id.status())) {
+        ATTENDANT_RETURN_IF_ERROR(expired_id.status());
+        if (expired_id->has_value()) {
+          batch.Delete(OrderKey(kOrderTag, expired));
+          batch.Delete(Key(kRequestTag, **expired_id));
+        }
+      }
+    }
+    batch.Put(Key(kRequestTag, request_id),
+              rocksdb::Slice(reinterpret_cast<const char*>(&request),
+                             sizeof(request)));
+    batch.Put(OrderKey(kOrderTag, request.order),
+              rocksdb::Slice(request_id.data(), request_id.size()));
+    return absl::OkStatus();
+  }
+
+  const std::string uid_;
+  const CatalogSchema schema_;
+  const std::int64_t remembered_request_count_;
+  const std::unique_ptr<Database> database_;
+  Database* const list_;  // of catalogs
+  ScratchFiles* const files_;
+  const SegmentDirectory segments_;
+  std::int64_t last_order_;  // only the one thread that may Write uses it
+};
+
+// That the database is the catalog's, which a new one becomes: directories look
+// alike, and one put in another's place would be served as the other.
+absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
+  const std::string uid_key(1, kUidTag);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> uid,
+                             database.Get(uid_key));
+  if (uid == record.uid) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> any,
+                             database.LastKey("", EndOf(kUidTag)));
+  if (any.has_value()) {
+    return absl::DataLossError(absl::StrCat(
+        "the files of catalog \"", record.name, "\" with uid ", record.uid,
+        " are those of ",
+        uid.has_value() ? absl::StrCat("the catalog with uid ", *uid)
+                        : "no catalog: their uid is missing"));
+  }
+  rocksdb::WriteBatch batch;
+  batch.Put(uid_key, record.uid);
+  return database.Write(&batch, std::nullopt);
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
+    std::unique_ptr<Database> database, Database* list,
+    const CatalogRecord& record, std::int64_t remembered_request_count,
+    ScratchFiles* files, SegmentDirectory segments) {
+  ATTENDANT_RETURN_IF_ERROR(CheckOwner(*database, record));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<std::string> last,
+      database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
+  // After the tag.
+  const std::int64_t last_order =
+      last.has_value() ? ReadSorting(absl::string_view(*last).substr(1)) : 0;
+  return std::make_unique<RocksCatalogStore>(
+      std::move(database), list, record, remembered_request_count, last_order,
+      files, std::move(segments));
+}
+
+absl::StatusOr<CatalogContents> ReadCatalogContents(
+    const std::string& directory, const CatalogSchema& schema,
+    const DatabaseResources& resources, Blocks verified,
+    const Interrupt& interrupt) {
+  CatalogContents contents;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      contents.sequence,
+      ReadWholeDatabase(
+          directory, resources, verified, interrupt,
+          [&](absl::string_view key, absl::string_view value) {
+            if (key == absl::string_view(&kUidTag, 1)) {
+              contents.uid = std::string(value);
+            }
+            if (key.empty() || key[0] != kItemTag) return absl::OkStatus();
+            ++contents.item_count;
+            return DecodeItem(key.substr(1), value, schema).status();
+          }));
+  return contents;
+}
+
+absl::Status AdoptDatabase(Database& database, const CatalogRecord& record) {
+  rocksdb::WriteBatch batch;
+  batch.Put(std::string(1, kUidTag), record.uid);
+  batch.DeleteRange(Key(kActiveModelTag, ""), EndOf(kActiveModelTag));
+  return database.Write(&batch, std::nullopt);
+}
+
+}  // namespace attendant

@@ -1,0 +1,50 @@
+#include "core/storage/files/disk_space.h"
+
+#include <sys/statvfs.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+
+#include "absl/strings/str_cat.h"
+#include "core/base/status.h"
+#include "core/storage/files/files.h"
+
+namespace attendant {
+namespace {
+
+// Two write buffers that become tables, and 1 MiB for small files.
+constexpr std::uint64_t kReserveBytes = std::uint64_t{33} << 20;
+// Of the file system; lets one of a few MiB be used too.
+constexpr std::uint64_t kLeastReserveShare = 16;
+// Of the reserve, and left of it when it is used.
+constexpr std::uint64_t kUsedShare = 8;
+
+}  // namespace
+
+absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
+                            DiskReserve reserve) {
+  std::filesystem::path at = path;
+  struct statvfs stats;
+  while (statvfs(at.c_str(), &stats) != 0) {
+    const int error = errno;
+    if (error != ENOENT || !at.has_relative_path()) {
+      return FileError(error, "can't tell the free space of", path);
+    }
+    at = at.has_parent_path() ? at.parent_path() : ".";
+  }
+  const std::uint64_t total = std::uint64_t{stats.f_blocks} * stats.f_frsize;
+  const std::uint64_t free = std::uint64_t{stats.f_bavail} * stats.f_frsize;
+  std::uint64_t kept = std::min(kReserveBytes, total / kLeastReserveShare);
+  if (reserve == DiskReserve::kUsed) kept /= kUsedShare;
+  const std::uint64_t wanted = bytes + kept;
+  if (total == 0 || free >= wanted) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("the disk of ", path, " is full: ", free,
+                   " bytes are free and ", wanted,
+                   " wanted; writes resume when there is space again"),
+      kDiskFull);
+}
+
+}  // namespace attendant

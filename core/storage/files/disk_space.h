@@ -1,0 +1,31 @@
+// Refuses what a nearly full disk might not hold, before it is begun.
+#ifndef ATTENDANT_CORE_STORAGE_FILES_DISK_SPACE_H_
+#define ATTENDANT_CORE_STORAGE_FILES_DISK_SPACE_H_
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/status.h"
+
+namespace attendant {
+
+enum class DiskReserve {
+  kKept,
+  kUsed,  // most of it, by what is small and lets space be freed
+};
+
+// OK if the file system of `path`, which need not exist yet, has `bytes` free
+// beside a reserve for what RocksDB writes on its own account: tables, manifest
+// and the like. The reserve is a few tens of MiB, less where that would be more
+// than a small share of the file system. Otherwise ResourceExhausted, with
+// reason DISK_FULL and both numbers. A file system that doesn't tell has space.
+//
+// RocksDB must not meet a full disk: it may be built with assertions, as
+// Debian's is, and then aborts the process when it goes on with a file that
+// could not be written.
+absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
+                            DiskReserve reserve = DiskReserve::kKept);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_STORAGE_FILES_DISK_SPACE_H_

@@ -1,0 +1,224 @@
+#include "core/storage/rocks/open_rocks.h"
+
+#include <rocksdb/cache.h>
+#include <rocksdb/db.h>
+#include <rocksdb/env.h>
+#include <rocksdb/file_system.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/metadata.h>
+#include <rocksdb/options.h>
+#include <rocksdb/table.h>
+#include <rocksdb/write_buffer_manager.h>
+
+#include <cstdarg>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "core/base/fail_point.h"
+#include "core/base/spare_time.h"
+#include "core/base/status.h"
+#include "core/storage/files/rocks_status.h"
+#include "core/storage/rocks/table_properties.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kMiB = std::size_t{1} << 20;
+constexpr std::size_t kWriteBufferBytes = 16 * kMiB;
+
+// RocksDB's own log says nothing that the errors don't, and on a full disk it
+// aborts the process (see CheckDiskSpace).
+class NullLogger : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+// Compaction makes way for queries at once, and not when its slice is over.
+class LowShareOfCompaction : public rocksdb::EventListener {
+ public:
+  // On the thread that does it.
+  void OnCompactionBegin(rocksdb::DB*,
+                         const rocksdb::CompactionJobInfo&) override {
+    TakeShare(Share::kLow);
+  }
+};
+
+// A write that failed is taken back by us (see Database): RocksDB, which would
+// go on by itself once there is space, begins another log for it.
+class NoRecoveryOfWrites : public rocksdb::EventListener {
+ public:
+  void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason,
+                            rocksdb::Status /*error*/,
+                            bool* auto_recovery) override {
+    if (reason == rocksdb::BackgroundErrorReason::kWriteCallback) {
+      *auto_recovery = false;
+    }
+  }
+};
+
+#ifndef ATTENDANT_NO_FAIL_POINTS
+// Where tests let the process die while RocksDB writes tables.
+class TableFailPoints : public rocksdb::EventListener {
+ public:
+  void OnTableFileCreationStarted(
+      const rocksdb::TableFileCreationBriefInfo&) override {
+    ATTENDANT_FAIL_POINT("table.before_write");
+  }
+  void OnTableFileCreated(const rocksdb::TableFileCreationInfo&) override {
+    ATTENDANT_FAIL_POINT("table.after_write");
+  }
+  void OnCompactionBegin(rocksdb::DB*,
+                         const rocksdb::CompactionJobInfo&) override {
+    ATTENDANT_FAIL_POINT("compaction.before_tables");
+  }
+  void OnCompactionCompleted(rocksdb::DB*,
+                             const rocksdb::CompactionJobInfo&) override {
+    ATTENDANT_FAIL_POINT("compaction.after_manifest");
+  }
+};
+#endif
+
+// Up to a thousand of these are open at a time: the budgets that matter are
+// shared, and what each takes for itself is small.
+rocksdb::Options MakeOptions(const DatabaseResources& resources) {
+  rocksdb::Options options;
+  options.env = resources.env.get();
+  // Damage must be found, not skipped.
+  options.paranoid_checks = true;
+  options.wal_recovery_mode =
+      rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.recycle_log_file_num = 0;
+  options.track_and_verify_wals_in_manifest = true;
+  options.verify_sst_unique_id_in_manifest = true;
+
+  options.write_buffer_manager = resources.write_buffers;
+  options.write_buffer_size = kWriteBufferBytes;
+  options.arena_block_size = 64 * 1024;
+  options.max_write_buffer_number = 3;
+  // Four times RocksDB's default: each time, what lies below is written again.
+  // Writes are slowed down as much later.
+  options.level0_file_num_compaction_trigger = 16;
+  options.level0_slowdown_writes_trigger = 32;
+  options.level0_stop_writes_trigger = 48;
+  // Keys and values are floats, which don't compress.
+  options.compression = rocksdb::kNoCompression;
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = resources.block_cache;
+  table.block_size = 16 * 1024;
+  // What CheckTableProperties reads.
+  table.format_version = 5;
+  table.checksum = rocksdb::kXXH3;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+
+  options.max_open_files = 32;
+  // Preallocation would reserve a write buffer's worth of disk for each log.
+  options.allow_fallocate = false;
+  options.max_manifest_file_size = kMiB;
+  options.info_log = std::make_shared<NullLogger>();
+  options.listeners.push_back(std::make_shared<LowShareOfCompaction>());
+  options.listeners.push_back(std::make_shared<NoRecoveryOfWrites>());
+#ifndef ATTENDANT_NO_FAIL_POINTS
+  options.listeners.push_back(std::make_shared<TableFailPoints>());
+#endif
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+// The tables that RocksDB would end the process over, by their names. A crash
+// leaves some that were never finished and that nobody needs.
+absl::StatusOr<std::vector<std::string>> FindBadTables(
+    const std::string& directory, const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                             files.ListDirectory(directory));
+  std::vector<std::string> bad;
+  for (const std::string& name : names) {
+    if (!absl::EndsWith(name, ".sst")) continue;
+    const absl::Status status =
+        CheckTableProperties(files, absl::StrCat(directory, "/", name));
+    if (absl::IsDataLoss(status)) {
+      bad.push_back(name);
+    } else if (!status.ok()) {
+      return status;
+    }
+  }
+  return bad;
+}
+
+// Where no table can be opened.
+class WithoutTables : public rocksdb::FileSystemWrapper {
+ public:
+  using FileSystemWrapper::FileSystemWrapper;
+  const char* Name() const override { return "WithoutTables"; }
+  rocksdb::IOStatus NewRandomAccessFile(
+      const std::string& path, const rocksdb::FileOptions& options,
+      std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
+      rocksdb::IODebugContext* debug) override {
+    if (absl::EndsWith(path, ".sst")) {
+      return rocksdb::IOStatus::IOError(path, "is not to be opened");
+    }
+    return FileSystemWrapper::NewRandomAccessFile(path, options, result, debug);
+  }
+};
+
+// Which tables are needed the manifest tells, which RocksDB reads.
+absl::Status CheckTables(const std::string& directory,
+                         const DatabaseResources& resources) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> bad,
+                             FindBadTables(directory, resources.files));
+  if (bad.empty()) return absl::OkStatus();
+  rocksdb::Options options = MakeOptions(resources);
+  const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
+      std::make_shared<WithoutTables>(resources.files.file_system()));
+  options.env = env.get();
+  options.paranoid_checks = false;  // goes on without tables
+  options.skip_stats_update_on_db_open = true;
+  options.verify_sst_unique_id_in_manifest = false;
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::OpenForReadOnly(options, directory, &opened);
+  if (!status.ok()) return FromOpening(status, directory);
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  db->GetLiveFilesMetaData(&tables);
+  for (const rocksdb::LiveFileMetaData& table : tables) {
+    for (const std::string& name : bad) {
+      if (!absl::EndsWith(table.name, name)) continue;
+      return absl::DataLossError(absl::StrCat("database ", directory,
+                                              ": table ", name, " is damaged"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
+    const std::string& directory, const DatabaseResources& resources,
+    bool create_if_missing) {
+  ATTENDANT_RETURN_IF_ERROR(CheckTables(directory, resources));
+  rocksdb::Options options = MakeOptions(resources);
+  options.create_if_missing = create_if_missing;
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
+  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
+  return FromOpening(status, directory);
+}
+
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
+    const std::string& directory, const DatabaseResources& resources) {
+  ATTENDANT_RETURN_IF_ERROR(CheckTables(directory, resources));
+  rocksdb::DB* db = nullptr;
+  const rocksdb::Status status =
+      rocksdb::DB::OpenForReadOnly(MakeOptions(resources), directory, &db);
+  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
+  return FromOpening(status, directory);
+}
+
+}  // namespace attendant

@@ -1,0 +1,49 @@
+// Files of segments as they are written.
+#include "core/storage/files/segment_directory.h"
+
+#include <atomic>
+#include <filesystem>
+#include <vector>
+
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+
+class SegmentDirectoryTest : public ::testing::Test {
+ protected:
+  const ScratchDirectory scratch_;
+  const SegmentDirectory directory_{scratch_ / "segments", Files()};
+  const std::vector<float> numbers_ = std::vector<float>(1 << 20, 2);
+};
+
+TEST_F(SegmentDirectoryTest, GivesBackWhatItTook) {
+  ASSERT_OK_AND_ASSIGN(const auto file, directory_.Create("some", 0));
+  file->PutArray(std::span(numbers_));
+  ASSERT_OK_AND_ASSIGN(const FileStamp stamp, file->Commit());
+  ASSERT_OK_AND_ASSIGN(const auto source, directory_.Open("some", stamp));
+  EXPECT_EQ(source->GetArray<std::vector<float>>(), numbers_);
+  EXPECT_OK(source->status());
+  EXPECT_EQ(source->left(), 0u);
+}
+
+TEST_F(SegmentDirectoryTest, WhatIsGivenUpLeavesNoFile) {
+  std::atomic<bool> cancelled = false;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto file,
+                         directory_.Create("some", 0, &cancelled));
+    file->PutArray(std::span(numbers_));
+    EXPECT_OK(file->status());
+    cancelled = true;
+    file->PutArray(std::span(numbers_));
+    EXPECT_THAT(file->Commit(),
+                StatusIs(absl::StatusCode::kCancelled, HasSubstr("deleted")));
+  }
+  EXPECT_TRUE(std::filesystem::is_empty(scratch_ / "segments"));
+}
+
+}  // namespace
+}  // namespace attendant

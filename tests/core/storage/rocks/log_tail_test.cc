@@ -1,0 +1,272 @@
+#include "core/storage/rocks/log_tail.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/storage/files/files.h"
+#include "core/storage/rocks/database_files.h"
+#include "tests/support/scratch_directory.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::size_t kHeaderBytes = 7;
+constexpr std::size_t kSectorBytes = 512;
+
+using ::testing::HasSubstr;
+
+std::string ReadLog(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void WriteLog(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary) << bytes;
+}
+
+// A log of RocksDB's own making: writes of these many bytes, in which no byte
+// is zero but those of numbers.
+std::string LogOf(const std::vector<std::size_t>& sizes) {
+  const ScratchDirectory directory;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.allow_fallocate = false;
+  rocksdb::DB* opened = nullptr;
+  EXPECT_TRUE(rocksdb::DB::Open(options, directory / "db", &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  for (const std::size_t size : sizes) {
+    EXPECT_TRUE(db->Put({}, "key", std::string(size, 'x')).ok());
+  }
+  std::string log;
+  for (const auto& entry :
+       std::filesystem::directory_iterator(directory / "db")) {
+    if (entry.path().extension() != ".log") continue;
+    log = ReadLog(entry.path());
+  }
+  return log;
+}
+
+// Where the last of the writes begins.
+std::size_t LastWriteOf(std::vector<std::size_t> sizes) {
+  sizes.pop_back();
+  return LogOf(sizes).size();
+}
+
+std::string WithZeros(std::string log, std::size_t begin, std::size_t end) {
+  std::fill(log.begin() + begin, log.begin() + end, '\0');
+  return log;
+}
+
+// A name of seven digits comes before one of six in the order of texts.
+TEST(LogTailTest, OfManyLogsTheOneOfTheGreatestNumberIsCut) {
+  const ScratchDirectory directory;
+  const std::string torn(1000, '\0');
+  for (const char* name : {"999998.log", "999999.log", "1000000.log"}) {
+    std::ofstream(directory / name, std::ios::binary) << torn;
+  }
+  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornTails(directory.path(), Files()));
+  EXPECT_TRUE(cut);
+  const auto size = [&](const char* name) {
+    return std::filesystem::file_size(directory / name);
+  };
+  EXPECT_EQ(size("1000000.log"), 0u);
+  EXPECT_EQ(size("999999.log"), torn.size());
+  EXPECT_EQ(size("999998.log"), torn.size());
+}
+
+// A write that failed was the last of its log, which another then follows.
+TEST(LogTailTest, AnEmptyLogDoesNotHideATornOne) {
+  const ScratchDirectory directory;
+  WriteLog(directory / "000004.log", std::string(1000, '\0'));
+  WriteLog(directory / "000009.log", "");
+  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornTails(directory.path(), Files()));
+  EXPECT_TRUE(cut);
+  EXPECT_EQ(ReadLog(directory / "000004.log"), "");
+}
+
+TEST(LogTailTest, WritesThatFailedAreCutOffEveryLog) {
+  const std::string log = LogOf({10, 10, 10});
+  const std::string kept = log.substr(0, LastWriteOf({10, 10, 10}));
+  const std::string third = log.substr(kept.size());
+  const ScratchDirectory directory;
+  for (const auto& [last, next_to_last] :
+       std::vector<std::pair<std::string, std::string>>{
+           {"", log}, {third, kept}, {third.substr(0, 9), kept}, {"", kept}}) {
+    // Behind a log that has a write that stays nothing is looked at.
+    WriteLog(directory / "000003.log", "damaged");
+    WriteLog(directory / "000004.log", next_to_last);
+    WriteLog(directory / "000009.log", last);
+    EXPECT_OK(CutWritesAfter(directory.path(), Files(), 2));
+    EXPECT_EQ(ReadLog(directory / "000003.log"), "damaged");
+    EXPECT_EQ(ReadLog(directory / "000004.log"), kept);
+    EXPECT_EQ(ReadLog(directory / "000009.log"), "");
+  }
+}
+
+TEST(LogTailTest, WithDamageBeforeAWriteThatFailedNothingIsCut) {
+  const std::string log = LogOf({10, 10, 10});
+  const std::string third = log.substr(LastWriteOf({10, 10, 10}));
+  std::string damaged = log;
+  damaged[20] = static_cast<char>(damaged[20] ^ 1);
+  const ScratchDirectory directory;
+  WriteLog(directory / "000004.log", damaged);
+  WriteLog(directory / "000009.log", third);
+  EXPECT_THAT(CutWritesAfter(directory.path(), Files(), 2),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000004.log")));
+  EXPECT_EQ(ReadLog(directory / "000004.log"), damaged);
+  EXPECT_EQ(ReadLog(directory / "000009.log"), third);
+}
+
+TEST(LogTailTest, WholeLogsAreNotTorn) {
+  for (const std::vector<std::size_t>& sizes :
+       std::vector<std::vector<std::size_t>>{
+           {},
+           {10},
+           {10, 1000, 20},
+           {100000, 10},
+           // A block that has no room for another header, and just room.
+           {32768 - 7 - 26 - 6, 5},
+           {32768 - 7 - 26 - 7, 5}}) {
+    EXPECT_EQ(FindTornTail(LogOf(sizes)), std::nullopt);
+  }
+}
+
+std::size_t EndOfWrites(const std::string& log) {
+  return ForEachWrite(log, [](std::size_t, absl::string_view) { return true; });
+}
+
+// RocksDB tells these by itself.
+TEST(LogTailTest, LogsThatEndEarlyAreLeftAlone) {
+  for (const std::size_t last : {2000, 70000}) {
+    const std::string log = LogOf({10, last});
+    for (std::size_t size = 0; size < log.size(); size += last / 400) {
+      const std::string cut = log.substr(0, size);
+      EXPECT_EQ(FindTornTail(cut), std::nullopt) << size;
+      EXPECT_TRUE(EndsEarly(cut, EndOfWrites(cut))) << size;
+    }
+  }
+}
+
+TEST(LogTailTest, WhatIsDamagedDoesNotEndEarly) {
+  const std::string log = LogOf({10, 2000, 70000, 10});
+  // But for the lengths of the last record, which could be of a longer one.
+  const std::size_t end = LastWriteOf({10, 2000, 70000, 10});
+  for (std::size_t at = 0; at < end; at += 97) {
+    std::string damaged = log;
+    damaged[at] = static_cast<char>(damaged[at] ^ 1);
+    EXPECT_FALSE(EndsEarly(damaged, EndOfWrites(damaged))) << at;
+  }
+}
+
+TEST(LogTailTest, ZerosInTheLastWriteAreATornTail) {
+  const std::vector<std::size_t> sizes = {10, 3000};
+  const std::string log = LogOf(sizes);
+  const std::size_t begin = LastWriteOf(sizes);
+  // All of it, all of it and more, its first part, and a sector of it.
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, log.size())), begin);
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, log.size()) +
+                         std::string(40000, '\0')),
+            begin);
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, kSectorBytes)), begin);
+  EXPECT_EQ(FindTornTail(WithZeros(log, 2 * kSectorBytes, 3 * kSectorBytes)),
+            begin);
+  // Its end.
+  EXPECT_EQ(FindTornTail(WithZeros(
+                log, log.size() / kSectorBytes * kSectorBytes, log.size())),
+            begin);
+}
+
+TEST(LogTailTest, ZerosFromSomewhereOnAreATornTail) {
+  const std::vector<std::size_t> sizes = {10, 300};
+  const std::string log = LogOf(sizes);
+  const std::size_t begin = LastWriteOf(sizes);
+  for (std::size_t at = begin; at + 8 <= log.size(); ++at) {
+    EXPECT_EQ(FindTornTail(WithZeros(log, at, log.size())), begin) << at;
+    EXPECT_EQ(FindTornTail(log.substr(0, at) + std::string(700, '\0')), begin)
+        << at;
+  }
+}
+
+TEST(LogTailTest, ZerosInAWriteOfSeveralBlocksAreATornTail) {
+  const std::vector<std::size_t> sizes = {10, 100000};
+  const std::string log = LogOf(sizes);
+  const std::size_t begin = LastWriteOf(sizes);
+  for (std::size_t at = kSectorBytes; at + kSectorBytes < log.size();
+       at += 7 * kSectorBytes) {
+    EXPECT_EQ(FindTornTail(WithZeros(log, at, at + kSectorBytes)), begin) << at;
+  }
+}
+
+TEST(LogTailTest, AWriteBeforeAnotherWasSynced) {
+  const std::string log = LogOf({10, 3000, 40});
+  EXPECT_EQ(FindTornTail(WithZeros(log, kSectorBytes, 2 * kSectorBytes)),
+            std::nullopt);
+  // Also where its length is lost, and the next is found in the next block.
+  const std::string blocks = LogOf({10, 40000, 40});
+  EXPECT_EQ(FindTornTail(WithZeros(blocks, 0, kSectorBytes)), std::nullopt);
+}
+
+TEST(LogTailTest, OtherDamageIsNotATornTail) {
+  const std::vector<std::size_t> sizes = {10, 3000};
+  const std::string log = LogOf(sizes);
+  for (std::size_t at = 0; at < log.size(); at += 11) {
+    std::string damaged = log;
+    damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
+    EXPECT_EQ(FindTornTail(damaged), std::nullopt) << at;
+  }
+  // Zeros, but fewer than a sector or at the end.
+  const std::size_t begin = LastWriteOf(sizes);
+  EXPECT_EQ(FindTornTail(WithZeros(log, begin, begin + kHeaderBytes)),
+            std::nullopt);
+  EXPECT_EQ(FindTornTail(WithZeros(log, 1000, 1400)), std::nullopt);
+}
+
+TEST(LogTailTest, WritesAreVisitedInOrder) {
+  const std::vector<std::size_t> sizes = {10, 100000, 20, 30};
+  const std::string log = LogOf(sizes);
+  std::vector<std::size_t> begins;
+  std::vector<std::size_t> found;
+  const auto visit = [&](std::size_t begin, absl::string_view payload) {
+    begins.push_back(begin);
+    found.push_back(static_cast<std::size_t>(
+        std::count(payload.begin(), payload.end(), 'x')));
+    return found.size() < 3;
+  };
+  // The third is where it ends: it was not wanted.
+  EXPECT_EQ(ForEachWrite(log, visit), LogOf({10, 100000}).size());
+  EXPECT_EQ(found, (std::vector<std::size_t>{10, 100000, 20}));
+  EXPECT_EQ(begins, (std::vector<std::size_t>{0, LogOf({10}).size(),
+                                              LogOf({10, 100000}).size()}));
+  const auto all = [](std::size_t, absl::string_view) { return true; };
+  EXPECT_EQ(ForEachWrite(log, all), log.size());
+  EXPECT_EQ(ForEachWrite("", all), 0u);
+  // Up to the first that is not whole.
+  EXPECT_EQ(ForEachWrite(log.substr(0, 90000), all), LogOf({10}).size());
+}
+
+TEST(LogTailTest, AnyBytesAreRead) {
+  std::string bytes;
+  std::uint64_t state = 1;
+  for (int i = 0; i < 200; ++i) {
+    for (int j = 0; j < 977; ++j) {
+      state = state * 6364136223846793005 + 1442695040888963407;
+      bytes.push_back(static_cast<char>(state >> 56));
+    }
+    EXPECT_LE(FindTornTail(bytes).value_or(0), bytes.size());
+  }
+}
+
+}  // namespace
+}  // namespace attendant
