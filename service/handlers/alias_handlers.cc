@@ -2,7 +2,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "service/convert/tokens.h"
@@ -11,54 +10,35 @@
 namespace attendant {
 namespace {
 
-// Of core's.
-constexpr absl::string_view kAliasMoved = "ALIAS_MOVED";
-
-// Empty if the scope does not hold it: a token for an alias need not know what
-// that stands for.
-std::string Shown(const CatalogScope& scope, std::string catalog) {
-  return scope.Holds(catalog) ? std::move(catalog) : std::string();
-}
-
-void AliasToProto(const CatalogScope& scope, const Alias& alias,
-                  v1::Alias* wire) {
+void AliasToProto(const Alias& alias, v1::Alias* wire) {
   wire->set_name(alias.name);
-  wire->set_catalog(Shown(scope, alias.catalog));
+  wire->set_catalog(alias.catalog);
 }
 
 }  // namespace
 
-absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
-                      const v1::SetAliasRequest& request,
+absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
                       const Interrupt& /*interrupt*/,
                       v1::SetAliasResponse* response) {
   ATTENDANT_RETURN_IF_ERROR(
       CheckGiven(request.catalog(), "catalog", "the name of a catalog"));
   std::optional<std::string> expected;
   if (request.has_expected_catalog()) expected = request.expected_catalog();
-  absl::StatusOr<CatalogSet::AliasMove> move =
-      backend.catalogs->SetAlias(request.alias(), request.catalog(), expected);
-  if (ReasonOf(move.status()) == kAliasMoved && !scope.HoldsAll()) {
-    return StatusWithReason(
-        absl::StatusCode::kAborted,
-        absl::StrCat("alias '", request.alias(),
-                     "' is not what was expected, \"", *expected, "\""),
-        kAliasMoved);
-  }
-  if (!move.ok()) return std::move(move).status();
-  AliasToProto(scope, move->alias, response->mutable_alias());
-  response->set_previous_catalog(Shown(scope, std::move(move->previous)));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      CatalogSet::AliasMove move,
+      backend.catalogs->SetAlias(request.alias(), request.catalog(), expected));
+  AliasToProto(move.alias, response->mutable_alias());
+  response->set_previous_catalog(std::move(move.previous));
   return absl::OkStatus();
 }
 
-absl::Status GetAlias(Backend& backend, const CatalogScope& scope,
-                      const v1::GetAliasRequest& request,
+absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,
                       const Interrupt& /*interrupt*/,
                       v1::GetAliasResponse* response) {
   ATTENDANT_RETURN_IF_ERROR(CheckGiven(request.alias(), "alias", "an alias"));
   ATTENDANT_ASSIGN_OR_RETURN(const Alias alias,
                              backend.catalogs->GetAlias(request.alias()));
-  AliasToProto(scope, alias, response->mutable_alias());
+  AliasToProto(alias, response->mutable_alias());
   return absl::OkStatus();
 }
 
@@ -79,7 +59,7 @@ absl::Status ListAliases(Backend& backend, const CatalogScope& scope,
           PageToken(kListing, response->aliases(page_size - 1).name()));
       break;
     }
-    AliasToProto(scope, alias, response->add_aliases());
+    AliasToProto(alias, response->add_aliases());
   }
   return absl::OkStatus();
 }

@@ -42,13 +42,10 @@ absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
                            const Interrupt& interrupt,
                            v1::DeleteCatalogResponse* response);
 
-// None names a catalog that the scope does not hold.
-absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
-                      const v1::SetAliasRequest& request,
+absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
                       const Interrupt& interrupt,
                       v1::SetAliasResponse* response);
-absl::Status GetAlias(Backend& backend, const CatalogScope& scope,
-                      const v1::GetAliasRequest& request,
+absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,
                       const Interrupt& interrupt,
                       v1::GetAliasResponse* response);
 absl::Status ListAliases(Backend& backend, const CatalogScope& scope,

@@ -366,47 +366,6 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
               IsDenied("models belong to no catalog"));
 }
 
-TEST_F(TokenServiceTest, AnAliasDoesNotTellWhatItStandsForOutsideTheScope) {
-  AddToken("prod", Role::kAdmin, "prod,blue");
-  WriteTokens();
-  ASSERT_OK(Start());
-  const auto admin = As("admin");
-  const auto prod = As("prod");
-  for (const char* name : {"secret", "blue"}) {
-    ASSERT_OK(admin->CreateCatalog(CatalogNamed(name)).status());
-  }
-  const auto set = [](Client& client, const std::string& request) {
-    return client.SetAlias(Parse<v1::SetAliasRequest>(request));
-  };
-  ASSERT_OK(set(*admin, "alias: 'prod' catalog: 'secret'").status());
-  const auto shown = [&] {
-    const auto got =
-        prod->GetAlias(Parse<v1::GetAliasRequest>("alias: 'prod'"));
-    EXPECT_OK(got.status());
-    const auto list = prod->ListAliases({});
-    EXPECT_OK(list.status());
-    return absl::StrCat(got->alias().catalog(), " ",
-                        list->aliases(0).catalog());
-  };
-  EXPECT_EQ(shown(), " ");
-  EXPECT_THAT(
-      set(*prod, "alias: 'prod' catalog: 'blue' expected_catalog: ''").status(),
-      StatusIs(
-          absl::StatusCode::kAborted,
-          ::testing::AllOf(HasSubstr("'prod'"), Not(HasSubstr("secret")))));
-  ASSERT_OK_AND_ASSIGN(const v1::SetAliasResponse same,
-                       set(*prod, "alias: 'prod' catalog: 'prod'"));
-  EXPECT_EQ(same.alias().catalog(), "");
-  EXPECT_EQ(same.previous_catalog(), "");
-  ASSERT_OK(set(*prod, "alias: 'prod' catalog: 'blue'").status());
-  EXPECT_EQ(shown(), "blue blue");
-  EXPECT_THAT(set(*admin,
-                  "alias: 'prod' catalog: 'secret' "
-                  "expected_catalog: 'secret'")
-                  .status(),
-              StatusIs(absl::StatusCode::kAborted, HasSubstr("'blue'")));
-}
-
 TEST_F(TokenServiceTest, ListsShowATokenItsOwnCatalogs) {
   StartWithCatalogs();
   const auto admin = As("admin");
