@@ -79,8 +79,9 @@ absl::StatusOr<v1::AttentionModel> LsiAttentionModel(
                                         fitted.key_field.dimension(), ", as ",
                                         kModelFile, " says"));
   }
+  // Beside two matrices a request holds their sizes and a name.
   constexpr std::int64_t kMaxWeights =
-      Client::kLargestMessageBytes /
+      (Client::kLargestMessageBytes - (64 << 10)) /
       (2 * static_cast<std::int64_t>(sizeof(float)));
   if (item_count > kMaxModelDimension || item_count * dim > kMaxWeights) {
     return FileError(

@@ -18,8 +18,11 @@
 namespace attendant {
 namespace {
 
+// Beside them a request holds a name.
+constexpr std::int64_t kMostModelBytes =
+    Client::kLargestMessageBytes - (64 << 10);
 constexpr std::int64_t kMaxWeightCount =
-    Client::kLargestMessageBytes / static_cast<std::int64_t>(sizeof(float));
+    kMostModelBytes / static_cast<std::int64_t>(sizeof(float));
 
 // A matrix [row_count, column_count], row-major.
 struct Weights {
@@ -479,6 +482,12 @@ absl::StatusOr<ImportedModel> ModelFromTensors(const TensorFiles& tensors,
   ImportedModel imported;
   imported.layout = std::string(layout.name);
   ATTENDANT_RETURN_IF_ERROR(layout.read(arrays, options, &imported.model));
+  const auto bytes = static_cast<std::int64_t>(imported.model.ByteSizeLong());
+  if (bytes > kMostModelBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the weights take ", bytes, " bytes, want at most ",
+                     kMostModelBytes, ", what a request can hold"));
+  }
   imported.unused = arrays.unused();
   return imported;
 }

@@ -60,9 +60,12 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
   QueryVector resolved;
   std::vector<double> sum(static_cast<std::size_t>(schema.dim));
   std::int64_t count = 0;
+  // Keys may have to be read from a disk.
+  constexpr std::size_t kExamplesBetweenChecks = 16;
   for (std::size_t i = 0; i < query.examples.size(); ++i) {
-    // Its key may have to be read from a disk.
-    ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    if (i % kExamplesBetweenChecks == 0) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+    }
     const Example& example = query.examples[i];
     const auto part_path = [&](absl::string_view part) {
       return absl::StrCat(path, ".examples.examples[", i, "].", part);

@@ -20,7 +20,7 @@ namespace {
 
 // Raised when the layout of files changes, or what they say of what was
 // learned: they are then made anew.
-constexpr std::uint32_t kVersion = 4;
+constexpr std::uint32_t kVersion = 5;
 // Of rows, encoded at a time.
 constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
 // At most: a manifest is read whole.

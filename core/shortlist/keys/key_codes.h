@@ -58,8 +58,8 @@ class KeyCodes {
   std::int64_t dim() const { return rotation_.dim(); }
   std::int64_t step_count() const { return CodeStepCount(dim()); }
   const Rotation& rotation() const { return rotation_; }
-  // False if some key is too large or too small for floats to rotate and cut,
-  // or there is none: the codes must then not be used.
+  // False if some key is too large for floats to rotate and cut, or there is
+  // none: the codes must then not be used.
   bool usable() const { return totals_.usable; }
 
   // One a key, and 0 up to the end of the last block.

@@ -164,8 +164,7 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
       AreDepths(calibration.depths) && !calibration.recalls.empty();
   if (!fits) return absl::DataLossError("it is no training of lists");
   training->mass = std::make_unique<LearnedMass>(
-      UnscoredMass::Load(source, means.list_count(), means.dim, training->seed,
-                         training->square_distance),
+      UnscoredMass::Load(source, means.list_count(), means.dim, training->seed),
       means.dim);
   ATTENDANT_RETURN_IF_ERROR(source.status());
   training->assigner = std::make_unique<const ListAssigner>(

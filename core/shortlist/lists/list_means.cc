@@ -83,7 +83,7 @@ class BestLists {
   }
 
  private:
-  // Of a single key, which is above all that is less and below all else.
+  // Of a single key: above what is less, below what is more.
   static constexpr float kStep = 1e30f;
 
   float most_ = 0;

@@ -31,7 +31,7 @@ class ListValues {
   // What is coded is value / norm, so that the key's norm is a factor.
   bool normalised() const { return normalised_; }
   std::int64_t dim() const { return dim_; }
-  // False if some value is too large or too small for codes.
+  // False if some value is too large for codes.
   bool usable(const InvertedLists& lists) const {
     return codes(lists).usable();
   }

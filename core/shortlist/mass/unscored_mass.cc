@@ -198,16 +198,18 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
 }  // namespace
 
 std::int64_t UnscoredMass::memory_bytes() const {
-  return static_cast<std::int64_t>(
-      sizeof(float) *
-          (variances_.size() + mean_shares_.size() + directions_.size()) +
-      sizeof(Measures) * measures_.size());
+  return static_cast<std::int64_t>(sizeof(float) * (variances_.size() +
+                                                    mean_shares_.size() +
+                                                    directions_.size()) +
+                                   sizeof(Measures) * measures_.size()) +
+         direction_codes_.memory_bytes();
 }
 
 void UnscoredMass::Save(ByteSink& sink) const {
   sink.Put(usable_);
   if (!usable_) return;
   sink.Put(key_norm_);
+  sink.Put(square_distance_);
   sink.PutArray(std::span<const float>(variances_));
   sink.PutArray(std::span<const float>(mean_shares_));
   sink.PutArray(directions_.span());
@@ -217,12 +219,12 @@ void UnscoredMass::Save(ByteSink& sink) const {
 }
 
 UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
-                                std::int64_t dim, std::uint64_t seed,
-                                double square_distance) {
+                                std::int64_t dim, std::uint64_t seed) {
   UnscoredMass mass;
   if (!source.Get<bool>()) return mass;
   mass.dim_ = dim;
   mass.key_norm_ = source.Get<double>();
+  mass.square_distance_ = source.Get<double>();
   mass.variances_ = source.GetArray<std::vector<float>>();
   mass.mean_shares_ = source.GetArray<std::vector<float>>();
   mass.directions_ = source.GetArray<AlignedBuffer<float>>();
@@ -237,7 +239,6 @@ UnscoredMass UnscoredMass::Load(ByteSource& source, std::int64_t list_count,
   if (!fits) source.Fail(absl::DataLossError("what it says of masses is none"));
   if (!source.status().ok()) return mass;
   mass.usable_ = true;
-  mass.square_distance_ = square_distance;
   mass.CodeDirections(seed);
   return mass;
 }

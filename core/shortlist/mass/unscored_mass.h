@@ -170,10 +170,9 @@ class UnscoredMass {
   std::int64_t memory_bytes() const;
 
   void Save(ByteSink& sink) const;
-  // `seed` and `square_distance` are those of Learn's options.
+  // `seed`: that of Learn's options.
   static UnscoredMass Load(ByteSource& source, std::int64_t list_count,
-                           std::int64_t dim, std::uint64_t seed,
-                           double square_distance);
+                           std::int64_t dim, std::uint64_t seed);
 
  private:
   friend class UnscoredMassLearner;

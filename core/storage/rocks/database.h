@@ -72,9 +72,10 @@ class Database {
       absl::FunctionRef<absl::Status()> confirm = absl::OkStatus);
 
   // Cuts a write that failed off the log, so that this needs no restart; what
-  // is read until then does not hold it. OK, at once, if none did. Fails while
-  // there is little space, and is Unavailable with reason TAKING_BACK where
-  // reads that are under way take longer than a second, for which others wait.
+  // is read until then does not hold it, unless it was synced and not
+  // confirmed. OK, at once, if none did. Fails while there is little space, and
+  // is Unavailable with reason TAKING_BACK where reads that are under way take
+  // longer than a second, for which others wait.
   absl::Status TakeBackFailed(DiskReserve reserve = DiskReserve::kKept)
       ABSL_LOCKS_EXCLUDED(mutex_);
 

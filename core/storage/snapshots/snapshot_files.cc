@@ -208,6 +208,13 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   ATTENDANT_RETURN_IF_ERROR(checkpoint(database));
   ATTENDANT_RETURN_IF_ERROR(
       WriteMetadata(files, draft->path(), record, models));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
+                             ListSnapshotParts(files, draft->path()));
+  const auto part_count = static_cast<std::int64_t>(paths.size());
+  if (part_count > kMaxSnapshotParts) {
+    return OverLimit("parts", absl::StrCat(part_count),
+                     absl::StrCat("at most ", kMaxSnapshotParts, " files"));
+  }
   // Damage of the catalog must not become that of a snapshot.
   ATTENDANT_ASSIGN_OR_RETURN(
       const CatalogContents contents,
@@ -220,13 +227,6 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   }
   manifest.sequence = contents.sequence;
   manifest.item_count = contents.item_count;
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
-                             ListSnapshotParts(files, draft->path()));
-  const auto part_count = static_cast<std::int64_t>(paths.size());
-  if (part_count > kMaxSnapshotParts) {
-    return OverLimit("parts", absl::StrCat(part_count),
-                     absl::StrCat("at most ", kMaxSnapshotParts, " files"));
-  }
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t bytes,
                              SnapshotPartBytes(files, draft->path(), paths));
   work.Start(bytes);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "client/client.h"
@@ -538,6 +539,7 @@ class RefusingItems final : public v1::ItemService::Service {
     while (stream->Read(&request)) {
       v1::ImportItemsResponse response;
       for (const v1::Item& item : request.items()) {
+        if (count == 1) refused_two_.Notify();
         v1::ImportFailure* failure = response.add_failures();
         failure->set_item_index(count++);
         failure->mutable_status()->set_code(grpc::StatusCode::NOT_FOUND);
@@ -548,6 +550,11 @@ class RefusingItems final : public v1::ItemService::Service {
     }
     return grpc::Status::OK;
   }
+
+  void AwaitTwo() { refused_two_.WaitForNotification(); }
+
+ private:
+  absl::Notification refused_two_;
 };
 
 TEST(BackgroundWriterTest, CountsRefusalsAndKeepsTheFirst) {
@@ -567,7 +574,7 @@ TEST(BackgroundWriterTest, CountsRefusalsAndKeepsTheFirst) {
                                          .existing_ids = {},
                                          .keys = {{1, 2}},
                                          .noises = {{0, 0}}});
-  absl::SleepFor(absl::Milliseconds(50));
+  items.AwaitTwo();
   const WriterResult result = writer.Stop();
   EXPECT_OK(result.status);
   EXPECT_GT(result.sent_count, 1);

@@ -97,7 +97,7 @@ TEST(LearnedMassTest, WhatIsOfNoUseReplacesNothing) {
   StringSink sink;
   index->training()->mass->Load()->Save(sink);
   StringSource source(sink.bytes);
-  mass.Store(UnscoredMass::Load(source, index->list_count(), 8, 0, 0));
+  mass.Store(UnscoredMass::Load(source, index->list_count(), 8, 0));
   ASSERT_OK(source.status());
   const auto stored = mass.Load();
   EXPECT_TRUE(stored->usable());

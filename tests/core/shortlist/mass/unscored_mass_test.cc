@@ -20,6 +20,7 @@
 #include "core/shortlist/passes/float_visit.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/string_stream.h"
 
 namespace attendant {
 namespace {
@@ -327,6 +328,26 @@ TEST(UnscoredMassTest, OneQueryHasOneGuess) {
       0);
   EXPECT_EQ(std::memcmp(&first.log_sum, &second.log_sum, sizeof(double)), 0);
   EXPECT_NE(first.log_sum, between.log_sum);
+}
+
+TEST(UnscoredMassTest, WhatWasSavedGuessesTheSame) {
+  StringSink sink;
+  Keys().mass.Save(sink);
+  StringSource source(sink.bytes);
+  const UnscoredMass loaded =
+      UnscoredMass::Load(source, kLists, kDim, kCodeSeed);
+  ASSERT_OK(source.status());
+  const Case c(6, 0.2);
+  VisitedMass visited = c.visited();
+  for (const double square_distance : {0.5, 1.0, 1.4}) {
+    visited.square_distance = square_distance;
+    UnscoredGuess before;
+    UnscoredGuess after;
+    ASSERT_TRUE(Keys().mass.Guess(c.parts(), visited, before));
+    ASSERT_TRUE(loaded.Guess(c.parts(), visited, after));
+    EXPECT_EQ(after.log_sum, before.log_sum) << square_distance;
+    EXPECT_EQ(after.log_variance, before.log_variance) << square_distance;
+  }
 }
 
 // At .2 predictions are off by hundredths, and draws by tenths, which they say.
