@@ -4,6 +4,8 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "core/base/minus_infinity.h"
+
 namespace attendant {
 namespace {
 
@@ -20,6 +22,9 @@ struct Parts {
   double most = 0;
   double count = 0;     // of the others
   double greatest = 0;  // none of their logits is above, <= 0
+  // But for one row that may weigh so much: what the interval of the partition
+  // leaves for a heavy row that nobody has seen.
+  double heavy = 0;
 
   double Clamp(double others) const { return std::clamp(others, least, most); }
   // Where the others have this sum, and this entropy among themselves.
@@ -34,6 +39,17 @@ struct Parts {
   }
   double MostEntropy(double others) const {
     return Entropy(others, std::log(count));
+  }
+  // If there is a row of this weight among the others: one that is known.
+  Parts With(double weight) const {
+    Parts parts = *this;
+    parts.sum += weight;
+    if (weight > 0) parts.sum_gap += weight * std::log(weight);
+    parts.sum_square += weight * weight;
+    parts.least = std::max(0.0, least - weight);
+    parts.most = std::max(parts.least, most - weight);
+    parts.heavy = 0;
+    return parts;
   }
   double EffectiveCount(double others, double others_square) const {
     const double all = sum + others;
@@ -64,41 +80,71 @@ Parts PartsOf(const HeadScan& scan, const PartitionError& error) {
   parts.most =
       std::max(parts.least, all.sum * std::exp(error.above) - parts.sum);
   parts.count = static_cast<double>(scan.unkept.count);
-  const float greatest = scan.results_exact ? scan.shortlist.back().logit
-                                            : scan.shortlist.front().logit;
-  parts.greatest = std::min(0.0, double{greatest} - all.max);
+  if (scan.results_exact) {
+    parts.greatest =
+        std::min(0.0, double{scan.shortlist.back().logit} - all.max);
+    return parts;
+  }
+  // By what is guessed of lists that were not visited, some of their rows may
+  // be above the best that was found.
+  const double guessed =
+      scan.unkept.sum > 0
+          ? scan.unkept.max + std::log(scan.unkept.sum_square / scan.unkept.sum)
+          : kMinusInfinity;
+  parts.greatest = std::min(
+      0.0, std::max(double{scan.shortlist.front().logit}, guessed) - all.max);
+  parts.heavy = std::max(0.0, parts.most - unkept_sum);
   return parts;
 }
 
-// The least entropy is that of one sum of the others at which its slope is 0,
-// or where they could be one row, or at an end; the most is at the sum that
-// makes their weight what so many rows of the others' mean entropy would have.
-Interval EntropyInterval(const Parts& parts, MassMethod method) {
-  const double flat = parts.sum * parts.greatest - parts.sum_gap - parts.sum;
-  Interval interval = {method, parts.LeastEntropy(parts.least), 0};
-  for (const double others : {parts.most, flat, std::exp(parts.greatest)}) {
-    interval.lower_bound =
-        std::min(interval.lower_bound, parts.LeastEntropy(parts.Clamp(others)));
+// The least that `least` has of the parts without the heavy row, with it, and
+// with as much of it as there must be of the others.
+template <typename Least>
+double LeastOf(const Parts& parts, Least least) {
+  double lowest = least(parts);
+  for (const double weight : {std::min(parts.heavy, parts.most),
+                              std::min(parts.heavy, parts.least)}) {
+    if (weight > 0) lowest = std::min(lowest, least(parts.With(weight)));
   }
+  return lowest;
+}
+
+// That of one sum of the others at which its slope is 0, or where they could be
+// one row, or at an end.
+double LeastEntropy(const Parts& parts) {
+  const double flat = parts.sum * parts.greatest - parts.sum_gap - parts.sum;
+  double lowest = parts.LeastEntropy(parts.least);
+  for (const double others : {parts.most, flat, std::exp(parts.greatest)}) {
+    lowest = std::min(lowest, parts.LeastEntropy(parts.Clamp(others)));
+  }
+  return lowest;
+}
+
+// The most is at the sum that makes the others' weight what so many rows of
+// their mean entropy would have.
+Interval EntropyInterval(const Parts& parts, MassMethod method) {
   const double even =
       parts.sum > 0 ? parts.count * std::exp(parts.sum_gap / parts.sum) : 0;
-  interval.upper_bound = parts.MostEntropy(parts.Clamp(even));
-  return interval;
+  return {method, LeastOf(parts, LeastEntropy),
+          parts.MostEntropy(parts.Clamp(even))};
 }
 
 // The same of the effective count.
-Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
+double LeastEffectiveCount(const Parts& parts) {
   const double flat =
       parts.sum - 2 * parts.sum_square * std::exp(-parts.greatest);
-  Interval interval = {method, parts.LeastEffectiveCount(parts.least), 0};
+  double lowest = parts.LeastEffectiveCount(parts.least);
   for (const double others : {parts.most, flat, std::exp(parts.greatest)}) {
-    interval.lower_bound = std::min(
-        interval.lower_bound, parts.LeastEffectiveCount(parts.Clamp(others)));
+    lowest = std::min(lowest, parts.LeastEffectiveCount(parts.Clamp(others)));
   }
+  return lowest;
+}
+
+Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
   const double even =
       parts.sum > 0 ? parts.count * parts.sum_square / parts.sum : 0;
-  interval.upper_bound = parts.MostEffectiveCount(parts.Clamp(even));
-  return interval;
+  return {method, LeastOf(parts, LeastEffectiveCount),
+          parts.MostEffectiveCount(parts.Clamp(even))};
 }
 
 // Where every key was scored from its code, an error e of a logit l moves the

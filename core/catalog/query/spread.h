@@ -24,13 +24,13 @@ struct AttentionSpread {
 // Rows scored from floats have an entropy that is known. The others weigh
 // something between what `error` says, and share that as evenly as there are
 // many of them at most, and at least as rows none of which has a logit above
-// the least of the shortlist, if that is proven, else the best. So intervals
-// are certain where that of the partition is and the shortlist is proven; where
-// lists were not visited, that the best of their rows is not above what was
-// found is no more certain than the recall. They are wide where much was not
-// scored. Where every key was scored from its code, the two are as near as the
-// logits, and hardly one of the others weighs more than the last of the
-// shortlist: see docs/mass.md.
+// the least of the shortlist, if that is proven; else above the best or what is
+// guessed of theirs, but for one row, as heavy as `error` leaves room for one
+// that nobody has seen. So intervals are certain where that of the partition is
+// and the shortlist is proven. They are wide where much was not scored. Where
+// every key was scored from its code, the two are as near as the logits, and
+// hardly one of the others weighs more than the last of the shortlist: see
+// docs/mass.md.
 AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error);
 
 }  // namespace attendant

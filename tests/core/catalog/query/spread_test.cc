@@ -117,6 +117,44 @@ TEST(SpreadTest, HeavyRowsReachTheLowerBounds) {
   EXPECT_GT(spread.entropy_interval->upper_bound, truth.entropy + 0.1);
 }
 
+// The best of all lies in a list that was not visited, whose sum is guessed, or
+// else is within what the guess may be off by.
+TEST(SpreadTest, ARowThatWasMissedMayHaveItAll) {
+  for (const float missed : {1.0f, 4.0f, 11.0f}) {
+    for (const bool is_guessed : {true, false}) {
+      Rows rows = {.logits = {0, -1, missed}};
+      rows.logits.resize(1000, -6);
+      const Truth truth = TruthOf(rows.logits);
+      HeadScan scan = rows.Scan();
+      scan.results_exact = false;
+      if (!is_guessed) {
+        // All but the row itself.
+        const std::span<const float> all(rows.logits);
+        scan.partition = PartitionOf(all.first(2));
+        scan.unkept = PartitionOf(all.subspan(3));
+        scan.partition.Merge(scan.unkept);
+      }
+      const double distance =
+          truth.log_partition - *scan.partition.LogPartition();
+      const PartitionError error = {MassMethod::kEstimate, -0.01,
+                                    distance + 0.01};
+      const AttentionSpread spread = SpreadOf(scan, error);
+      EXPECT_LE(spread.entropy_interval->lower_bound,
+                truth.entropy + SlackOf(truth.entropy))
+          << missed << is_guessed;
+      EXPECT_GE(spread.entropy_interval->upper_bound,
+                truth.entropy - SlackOf(truth.entropy))
+          << missed << is_guessed;
+      EXPECT_LE(spread.effective_count_interval.lower_bound,
+                truth.effective_count + SlackOf(truth.effective_count))
+          << missed << is_guessed;
+      EXPECT_GE(spread.effective_count_interval.upper_bound,
+                truth.effective_count - SlackOf(truth.effective_count))
+          << missed << is_guessed;
+    }
+  }
+}
+
 // Whatever the rows, and wherever in the interval of the partition they are.
 TEST(SpreadTest, IntervalsHoldWhereThatOfThePartitionDoes) {
   std::mt19937_64 random(3);
