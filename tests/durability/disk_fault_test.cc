@@ -425,7 +425,8 @@ TEST_F(DiskFaultTest, ADeletionThatFailsBesideAWriteDoesNotTakeItAlong) {
     beside = [&] {
       const std::string list = path + "/catalogs/";
       files->Inject({FileFault::Kind::kFail, FileCall::kSync, 1, list});
-      EXPECT_FALSE(set->Delete("shop").ok());
+      // On a thread of its own, as it would be beside a write.
+      std::thread([&] { EXPECT_FALSE(set->Delete("shop").ok()); }).join();
       EXPECT_TRUE(files->befell());
       files->InjectNothing();
       if (taken_back) return;
