@@ -58,6 +58,7 @@ WriterResult BackgroundWriter::Stop() {
 
 void BackgroundWriter::Run() {
   ImportOptions import;
+  import.stall_timeout = options_.timeout;
   // What is due at a tick goes out at once.
   import.batch_item_count = std::max<std::int64_t>(
       1,

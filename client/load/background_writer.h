@@ -26,6 +26,9 @@ struct WriterOptions {
   // their sizes to have a common factor, so that few items are alike.
   std::vector<std::vector<float>> keys;
   std::vector<std::vector<float>> noises;
+  // After so long without a word of the server while one is waited for, the
+  // import is given up. > 0
+  absl::Duration timeout = absl::Seconds(10);
 };
 
 struct WriterResult {

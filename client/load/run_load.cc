@@ -261,6 +261,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   if (options.writes_per_second) {
     ATTENDANT_ASSIGN_OR_RETURN(WriterOptions writes,
                                BackgroundWrites(*client, options));
+    writes.timeout = timeout;
     ATTENDANT_ASSIGN_OR_RETURN(writer_client, Client::Connect(options.client));
     writer = std::make_unique<BackgroundWriter>(writer_client.get(),
                                                 std::move(writes));

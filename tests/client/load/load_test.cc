@@ -557,6 +557,50 @@ class RefusingItems final : public v1::ItemService::Service {
   absl::Notification refused_two_;
 };
 
+// Says nothing until the client gives up.
+class SilentItems final : public v1::ItemService::Service {
+ public:
+  grpc::Status ImportItems(
+      grpc::ServerContext* context,
+      grpc::ServerReaderWriter<v1::ImportItemsResponse, v1::ImportItemsRequest>*
+          stream) override {
+    v1::ImportItemsRequest request;
+    while (stream->Read(&request)) {
+      if (!heard_.HasBeenNotified()) heard_.Notify();
+    }
+    while (!context->IsCancelled()) absl::SleepFor(absl::Milliseconds(5));
+    return grpc::Status::OK;
+  }
+
+  void AwaitOne() { heard_.WaitForNotification(); }
+
+ private:
+  absl::Notification heard_;
+};
+
+TEST(BackgroundWriterTest, EndsBesideAServerThatHangs) {
+  SilentItems items;
+  int port = 0;
+  grpc::ServerBuilder builder;
+  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                           &port);
+  builder.RegisterService(&items);
+  const auto server = builder.BuildAndStart();
+  ASSERT_OK_AND_ASSIGN(
+      const auto client,
+      Client::Connect({.server = absl::StrCat("127.0.0.1:", port)}));
+  BackgroundWriter writer(client.get(), {.catalog = "shop",
+                                         .key_field = "k",
+                                         .rate = 10'000,
+                                         .existing_ids = {},
+                                         .keys = {{1, 2}},
+                                         .noises = {{0, 0}},
+                                         .timeout = absl::Milliseconds(100)});
+  items.AwaitOne();
+  EXPECT_THAT(writer.Stop().status,
+              StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
+}
+
 TEST(BackgroundWriterTest, CountsRefusalsAndKeepsTheFirst) {
   RefusingItems items;
   int port = 0;
