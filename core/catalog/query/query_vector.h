@@ -23,7 +23,7 @@ struct QueryVector {
 
 // The vector of a query of `field`, `dim` floats: the field's dimension, or
 // what its model takes. `path` is the query's place in the request, "query".
-// Errors as Attend. Looks at the interrupt at each example.
+// Errors as Attend. Looks at the interrupt every few examples.
 absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
                                                const QueryForm& query,
                                                int field, std::int64_t dim,

@@ -311,7 +311,7 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // below are left out, as long as their chances add up to no more than may be
 // lost. They are counted again and again, by kernels: to sort them into bins
 // takes a branch a key, as nothing tells which side of the k-th best the next
-// is on, and four times as long.
+// is on, and took more than three times as long.
 void CodePass::NarrowMargins() {
   // The error of the k-th best code averages out where there are as many.
   constexpr std::int64_t kLeastLosing = 20;

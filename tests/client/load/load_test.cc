@@ -578,24 +578,36 @@ class SilentItems final : public v1::ItemService::Service {
   absl::Notification heard_;
 };
 
+// A server of this service alone, and a client of it.
+struct Served {
+  explicit Served(grpc::Service& service) {
+    int port = 0;
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port);
+    builder.RegisterService(&service);
+    server = builder.BuildAndStart();
+    auto connected =
+        Client::Connect({.server = absl::StrCat("127.0.0.1:", port)});
+    EXPECT_OK(connected);
+    client = *std::move(connected);
+  }
+
+  std::unique_ptr<grpc::Server> server;
+  std::unique_ptr<Client> client;
+};
+
 TEST(BackgroundWriterTest, EndsBesideAServerThatHangs) {
   SilentItems items;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port);
-  builder.RegisterService(&items);
-  const auto server = builder.BuildAndStart();
-  ASSERT_OK_AND_ASSIGN(
-      const auto client,
-      Client::Connect({.server = absl::StrCat("127.0.0.1:", port)}));
-  BackgroundWriter writer(client.get(), {.catalog = "shop",
-                                         .key_field = "k",
-                                         .rate = 10'000,
-                                         .existing_ids = {},
-                                         .keys = {{1, 2}},
-                                         .noises = {{0, 0}},
-                                         .timeout = absl::Milliseconds(100)});
+  const Served served(items);
+  BackgroundWriter writer(served.client.get(),
+                          {.catalog = "shop",
+                           .key_field = "k",
+                           .rate = 10'000,
+                           .existing_ids = {},
+                           .keys = {{1, 2}},
+                           .noises = {{0, 0}},
+                           .timeout = absl::Milliseconds(100)});
   items.AwaitOne();
   EXPECT_THAT(writer.Stop().status,
               StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
@@ -603,21 +615,13 @@ TEST(BackgroundWriterTest, EndsBesideAServerThatHangs) {
 
 TEST(BackgroundWriterTest, CountsRefusalsAndKeepsTheFirst) {
   RefusingItems items;
-  int port = 0;
-  grpc::ServerBuilder builder;
-  builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
-                           &port);
-  builder.RegisterService(&items);
-  const auto server = builder.BuildAndStart();
-  ASSERT_OK_AND_ASSIGN(
-      const auto client,
-      Client::Connect({.server = absl::StrCat("127.0.0.1:", port)}));
-  BackgroundWriter writer(client.get(), {.catalog = "shop",
-                                         .key_field = "k",
-                                         .rate = 10'000,
-                                         .existing_ids = {},
-                                         .keys = {{1, 2}},
-                                         .noises = {{0, 0}}});
+  const Served served(items);
+  BackgroundWriter writer(served.client.get(), {.catalog = "shop",
+                                                .key_field = "k",
+                                                .rate = 10'000,
+                                                .existing_ids = {},
+                                                .keys = {{1, 2}},
+                                                .noises = {{0, 0}}});
   items.AwaitTwo();
   const WriterResult result = writer.Stop();
   EXPECT_OK(result.status);
