@@ -225,8 +225,8 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   const absl::Duration warmup = absl::Seconds(options.warmup_s);
   const absl::Duration duration = absl::Seconds(options.duration_s);
   options.connections = std::max(options.connections, options.threads);
-  // What comes before and after the load is not of it, and has time: only
-  // requests of the load may be held to a few milliseconds.
+  // What comes before, after and beside the load is not of it, and has time:
+  // only requests of the load may be held to a few milliseconds.
   Client::Options beside_load = options.client;
   beside_load.deadline = std::max(beside_load.deadline, timeout);
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
@@ -261,7 +261,7 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   if (options.writes_per_second) {
     ATTENDANT_ASSIGN_OR_RETURN(WriterOptions writes,
                                BackgroundWrites(*client, options));
-    writes.timeout = timeout;
+    writes.timeout = beside_load.deadline;
     ATTENDANT_ASSIGN_OR_RETURN(writer_client, Client::Connect(options.client));
     writer = std::make_unique<BackgroundWriter>(writer_client.get(),
                                                 std::move(writes));
