@@ -1,15 +1,21 @@
 #include "core/base/spare_time.h"
 
+#include <fcntl.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
+#include <string_view>
 #include <system_error>
 #include <thread>
+
+#include "core/base/clock.h"
 
 namespace attendant {
 namespace {
@@ -29,7 +35,38 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
+// What wants a core waits for one that computes at this share for so long...
+constexpr auto kTurn = std::chrono::microseconds(200);
+// ...and has it for this: the system moves a thread to a core that it sees idle
+// for long enough to be worth it.
+constexpr auto kAside = std::chrono::microseconds(50);
+
+// How many threads of the machine run or could; 0 if it doesn't say.
+int RunnableThreads() {
+  static const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  char text[128];
+  const ssize_t size = pread(file, text, sizeof(text) - 1, 0);
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  // Three loads, "RUNNABLE/ALL", and a process.
+  std::string_view rest(text);
+  for (int field = 0; field < 3; ++field) {
+    rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
+  }
+  return std::atoi(rest.data());
+}
+
 }  // namespace
+
+void MakeWay() {
+  thread_local const bool has_idle_share = sched_getscheduler(0) == SCHED_IDLE;
+  thread_local SteadyTime turn_end = SteadyTime::min();
+  if (!has_idle_share || SteadyNow() < turn_end) return;
+  sched_yield();
+  static const long core_count = sysconf(_SC_NPROCESSORS_ONLN);
+  if (RunnableThreads() > core_count) std::this_thread::sleep_for(kAside);
+  turn_end = SteadyNow() + kTurn;
+}
 
 void TakeShare(Share share) {
   if (share == Share::kEven) return;

@@ -23,6 +23,15 @@ void TakeShare(Share share);
 // should not hold locks that others wait for: they would wait as long.
 void RunInSpareTime(Share share, absl::FunctionRef<void()> work);
 
+// To be called by work that may have the idle share, as often as it can: lets
+// others work if that has the calling thread, and its last time is over. Takes
+// a few nanoseconds otherwise. Holds up whoever waits for locks of the caller.
+//
+// The system alone does not: it may take a thread of this share for the one
+// that is owed the core, and looks again a few milliseconds later, and while
+// every core has something to do it lets two others share one beside it.
+void MakeWay();
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_CORE_BASE_SPARE_TIME_H_

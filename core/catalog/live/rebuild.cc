@@ -7,6 +7,7 @@
 
 #include "core/base/aligned_buffer.h"
 #include "core/base/fail_point.h"
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/shortlist/builds/guard_build.h"
@@ -20,6 +21,9 @@ namespace attendant {
 namespace {
 
 using Keys = std::vector<std::span<const float>>;
+
+// Rows that are copied between two times of making way.
+constexpr RowIndex kBetweenWays = 256;
 
 bool HasKeys(const Keys& keys) {
   return std::any_of(
@@ -193,6 +197,7 @@ std::shared_ptr<const RowTable> MergeRows(const Merge& merge) {
   auto rows = std::make_shared<RowTable>(
       value_dim, static_cast<std::int64_t>(merge.addresses.size()));
   for (const RowAddress& address : merge.addresses) {
+    if (rows->row_count() % kBetweenWays == 0) MakeWay();
     const RowTable& from =
         *merge.snapshot.segments[address.segment].segment->rows;
     const float* value = from.ValueOf(address.row);

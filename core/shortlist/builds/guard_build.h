@@ -8,11 +8,14 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/spare_time.h"
 
 namespace attendant {
 
-// Whether a build is not wanted any more; null: nobody says so.
+// Whether a build is not wanted any more; null: nobody says so. Asked often, so
+// that others work meanwhile: see MakeWay.
 inline bool IsCancelled(const std::atomic<bool>* cancelled) {
+  MakeWay();
   return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
 }
 inline absl::Status BuildCancelled() {

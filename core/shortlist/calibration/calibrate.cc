@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/spare_time.h"
 #include "core/shortlist/builds/for_each_part.h"
 #include "core/shortlist/calibration/sample_margins.h"
 
@@ -73,6 +74,7 @@ class Calibrator {
                 [&](std::int64_t begin, std::int64_t end) {
                   PlaceCounts of_part = none;
                   for (std::int64_t q = begin; q < end; ++q) {
+                    MakeWay();
                     CountPlaces(q, list_at, of_part);
                   }
                   MutexLock lock(&mutex);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/base/spare_time.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/for_each_part.h"
 
@@ -52,6 +53,7 @@ SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
       query_count, thread_count, [&](std::int64_t begin, std::int64_t end) {
         std::vector<float> scores;
         for (std::int64_t q = begin; q < end; ++q) {
+          MakeWay();
           const auto i = static_cast<std::size_t>(q);
           lists_.means->ScoreLists(moved ? sample.Query(q) : sample.Key(q),
                                    scores);

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/ids.h"
+#include "core/base/spare_time.h"
 #include "core/kernels/cut_codes.h"
 #include "core/kernels/prefetch.h"
 #include "core/kernels/weigh_codes.h"
@@ -117,6 +118,7 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
                                        source.offsets.end(), begin * kRows) -
                       source.offsets.begin() - 1;
   for (std::int64_t block = begin; block < end && totals.usable; ++block) {
+    MakeWay();
     for (std::int64_t r = 0; r < kRows; ++r) {
       const std::int64_t p = block * kRows + r;
       if (p >= key_count_) {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 #include "core/shortlist/keys/huge_pages.h"
 
@@ -15,6 +16,8 @@ namespace {
 
 // Of a file, written at a time.
 constexpr std::int64_t kStepBytes = 1 << 20;
+// Keys that are copied between two times of making way.
+constexpr std::int64_t kBetweenWays = 256;
 // Keys that are read before faults are first counted.
 constexpr std::size_t kFirstReads = 16;
 
@@ -37,6 +40,7 @@ absl::Status Write(
       const std::span<const float> key = key_at(p);
       to = std::copy(key.begin(), key.end(), to);
     }
+    MakeWay();
     ATTENDANT_RETURN_IF_ERROR(
         file.Append(std::as_bytes(std::span<const float>(keys.data(), to))));
   }
@@ -61,6 +65,7 @@ absl::StatusOr<KeyFloats> KeyFloats::Gather(
   PreferHugePages(floats.memory_);
   float* to = floats.memory_.data();
   for (std::int64_t p = 0; p < count; ++p) {
+    if (p % kBetweenWays == 0) MakeWay();
     const std::span<const float> key = key_at(p);
     to = std::copy(key.begin(), key.end(), to);
   }

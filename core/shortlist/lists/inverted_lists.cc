@@ -7,6 +7,7 @@
 
 #include "core/attention/score.h"
 #include "core/base/bitmap.h"
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/for_each_part.h"
@@ -54,6 +55,7 @@ ListSums InvertedLists::SumKeys(bool normalise, int thread_count) const {
   ForEachPart(key_count(), thread_count,
               [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t l = ListFrom(begin); l < ListFrom(end); ++l) {
+                  MakeWay();
                   sum_list(static_cast<std::size_t>(l));
                 }
               });

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/attention/score.h"
+#include "core/base/spare_time.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/for_each_part.h"
 
@@ -23,6 +24,7 @@ CodedRows::CodedRows(MatrixView rows, std::int64_t thread_count)
               [&](std::int64_t begin, std::int64_t end) {
                 std::vector<float> rotated;
                 for (std::int64_t r = begin; r < end; ++r) {
+                  MakeWay();
                   const std::span<const float> row = rows.Row(r);
                   rotated.assign(row.begin(), row.end());
                   CutIntoCodes(rotation, rotated, Norm(row),

@@ -9,6 +9,7 @@
 #include "core/base/bitmap.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/normal_deviations.h"
+#include "core/base/spare_time.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/builds/for_each_part.h"
@@ -166,6 +167,7 @@ class UnscoredMassLearner {
                 [&](std::int64_t begin, std::int64_t end) {
                   for (std::int64_t l = lists_.ListFrom(begin);
                        l < lists_.ListFrom(end); ++l) {
+                    MakeWay();
                     sums[static_cast<std::size_t>(l)] = SumKeys(l);
                   }
                 });
@@ -300,6 +302,7 @@ class UnscoredMassLearner {
         count = std::min(kPassKeys, end - begin);
         for (std::int64_t first = 0; first < query_count;
              first += kBlockQueries) {
+          MakeWay();
           SumBlock(l, begin, count, first,
                    std::min(kBlockQueries, query_count - first), products,
                    eligible);
@@ -436,6 +439,7 @@ class UnscoredMassLearner {
     std::vector<float> log_sums(static_cast<std::size_t>(lists_.list_count()));
     for (auto q = static_cast<std::size_t>(begin);
          q < static_cast<std::size_t>(end); ++q) {
+      MakeWay();
       lists_.means->ScoreLists(Query(q), scores);
       Choose(scores, rate, chosen);
       for (std::size_t s = 0; s < kSharpnessCount; ++s) {

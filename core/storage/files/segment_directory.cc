@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 #include "core/storage/files/disk_space.h"
 #include "core/storage/files/stream_hash.h"
@@ -34,8 +35,8 @@ class StampedFileWriter : public StampedFile {
 
  private:
   absl::Status Append(std::span<const std::byte> bytes) override {
-    const absl::string_view text(reinterpret_cast<const char*>(bytes.data()),
-                                 bytes.size());
+    absl::string_view text(reinterpret_cast<const char*>(bytes.data()),
+                           bytes.size());
     if (block_.size() + text.size() > kFileBlockBytes) {
       ATTENDANT_RETURN_IF_ERROR(Flush());
     }
@@ -43,7 +44,11 @@ class StampedFileWriter : public StampedFile {
       block_.append(text.data(), text.size());
       return absl::OkStatus();
     }
-    return Write(text);
+    for (; !text.empty();
+         text.remove_prefix(std::min(text.size(), kFileBlockBytes))) {
+      ATTENDANT_RETURN_IF_ERROR(Write(text.substr(0, kFileBlockBytes)));
+    }
+    return absl::OkStatus();
   }
 
   absl::Status Flush() {
@@ -52,11 +57,12 @@ class StampedFileWriter : public StampedFile {
     return status;
   }
 
-  // Others may have filled the disk since the file was begun.
+  // A block or less. Others may have filled the disk since the file was begun.
   absl::Status Write(absl::string_view bytes) {
     if (cancelled_ != nullptr && cancelled_->load()) {
       return absl::CancelledError("its catalog is deleted");
     }
+    MakeWay();
     ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(directory_, bytes.size()));
     hash_.Update(bytes);
     return file_->Append(bytes);

@@ -4,11 +4,18 @@
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
+#include <stop_token>
 #include <thread>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "core/base/clock.h"
 
 namespace attendant {
 namespace {
@@ -55,6 +62,52 @@ TEST(SpareTimeTest, WhereThereAreNoMoreThreadsTheCallingOneDoesIt) {
   pthread_attr_destroy(&impossible);
   pthread_attr_destroy(&before);
   EXPECT_EQ(id, std::this_thread::get_id());
+}
+
+// How often the calling thread slept.
+std::int64_t SleepCount() {
+  rusage usage;
+  getrusage(RUSAGE_THREAD, &usage);
+  return usage.ru_nvcsw;
+}
+
+// Something for each core to do, and more.
+class BusyCores {
+ public:
+  BusyCores() {
+    for (long i = 0; i <= sysconf(_SC_NPROCESSORS_ONLN); ++i) {
+      threads_.emplace_back([](const std::stop_token& stop) {
+        while (!stop.stop_requested()) {
+        }
+      });
+    }
+  }
+
+ private:
+  std::vector<std::jthread> threads_;
+};
+
+TEST(MakeWayTest, OfTheIdleShareStandsAsideWhileOthersWantEveryCore) {
+  const BusyCores busy;
+  RunInSpareTime(Share::kIdle, [] {
+    const std::int64_t before = SleepCount();
+    const SteadyTime end = SteadyAfter(absl::Minutes(1));
+    while (SleepCount() == before && SteadyNow() < end) MakeWay();
+    EXPECT_GT(SleepCount(), before);
+  });
+}
+
+TEST(MakeWayTest, OfAnotherShareGoesOn) {
+  const BusyCores busy;
+  for (const Share share : {Share::kEven, Share::kLow}) {
+    RunInSpareTime(share, [] {
+      const std::int64_t before = SleepCount();
+      // Many times as long as a turn.
+      const SteadyTime end = SteadyAfter(absl::Milliseconds(20));
+      while (SteadyNow() < end) MakeWay();
+      EXPECT_EQ(SleepCount(), before);
+    });
+  }
 }
 
 }  // namespace
