@@ -58,6 +58,11 @@ absl::Status FileError(int error, absl::string_view message) {
     case EDQUOT:
       return StatusWithReason(absl::StatusCode::kResourceExhausted, message,
                               kDiskFull);
+    case EFBIG:
+      return StatusWithReason(
+          absl::StatusCode::kResourceExhausted,
+          absl::StrCat(message, "; raise the limit on file sizes (ulimit -f)"),
+          "FILE_TOO_LARGE");
     case EMFILE:
     case ENFILE:
       return TooManyOpenFiles(message);

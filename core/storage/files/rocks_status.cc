@@ -24,8 +24,8 @@ bool SaysErrno(const rocksdb::Status& status, int error) {
 
 int ErrnoOf(const rocksdb::Status& status) {
   if (status.IsNoSpace()) return ENOSPC;
-  for (const int error : {ENOSPC, EDQUOT, EMFILE, ENFILE, EACCES, EPERM, EROFS,
-                          EISDIR, ENOTDIR}) {
+  for (const int error : {ENOSPC, EDQUOT, EFBIG, EMFILE, ENFILE, EACCES, EPERM,
+                          EROFS, EISDIR, ENOTDIR}) {
     if (SaysErrno(status, error)) return error;
   }
   return 0;

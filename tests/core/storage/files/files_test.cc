@@ -104,8 +104,8 @@ TEST_F(FilesTest, AFileThatCouldNotBeWrittenCanNotBeCommitted) {
   const absl::Status status = file->Append("more than ten bytes");
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   signal(SIGXFSZ, previous);
-  EXPECT_THAT(status,
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("can't write")));
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("can't write")));
   EXPECT_EQ(file->Append("x"), status);
   EXPECT_EQ(file->Commit(), status);
   file = nullptr;
@@ -205,6 +205,14 @@ TEST_F(FilesTest, DeniedAccessIsUnavailableWithAReason) {
                          absl::StrCat("can't open /data/FORMAT: ", why)));
     EXPECT_EQ(ReasonOf(status), kFilesNotAccessible);
   }
+}
+
+TEST_F(FilesTest, AFileBeyondTheLimitOfTheProcessSaysWhatToRaise) {
+  const absl::Status status = FileError(EFBIG, "can't write", "/data/000012");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               AllOf(HasSubstr("File too large"),
+                                     HasSubstr("ulimit -f"))));
+  EXPECT_EQ(ReasonOf(status), "FILE_TOO_LARGE");
 }
 
 TEST_F(FilesTest, ADirectoryThatMayNotBeReadIsNotEmpty) {

@@ -89,7 +89,7 @@ TEST(NamelessFilesTest, AFileThatCanNotGrowSaysSo) {
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
   signal(SIGXFSZ, previous);
   EXPECT_OK(first);
-  EXPECT_THAT(second, StatusIs(absl::StatusCode::kInternal,
+  EXPECT_THAT(second, StatusIs(absl::StatusCode::kResourceExhausted,
                                HasSubstr("File too large")));
 }
 
