@@ -103,6 +103,14 @@ class Server:
         with urllib.request.urlopen(f"http://{self._http}/metrics") as page:
             return page.read().decode().splitlines()
 
+    def gauge(self, name):
+        """What it says of the catalog by that name."""
+        start = f'{name}{{catalog="{CATALOG}"}} '
+        for line in self.metrics():
+            if line.startswith(start):
+                return float(line[len(start):])
+        sys.exit(f"the server does not tell {name}")
+
     def call_times(self):
         """How many calls of Attend took up to so many seconds, so far."""
         name = "grpc_server_handling_seconds_bucket{"
@@ -143,11 +151,9 @@ class Server:
         """Returns when what was written is one segment with all else."""
         self.await_index()
         end = time.monotonic() + 300
-        name = f'attendant_catalog_segments{{catalog="{CATALOG}"}} '
         while time.monotonic() < end:
-            for line in self.metrics():
-                if line.startswith(name) and float(line[len(name):]) == 1:
-                    return
+            if self.gauge("attendant_catalog_segments") == 1:
+                return
             time.sleep(0.5)
         sys.exit("what was written was not merged within 300 s")
 
@@ -189,9 +195,10 @@ def build_anew(server, on_disk):
     server.run("attendant", "catalog", "update", CATALOG, FIELD,
                "--keys-on-disk", "yes" if on_disk else "no")
     begin = time.monotonic()
-    # Each look starts a program: 33 ms of a core, which queries lack.
-    while server.index()[0].get("training"):
-        time.sleep(1)
+    # What starts a program for each look takes 33 ms of a core, which queries
+    # lack, and a hundredth of them are late for it.
+    while server.gauge("attendant_catalog_index_training") == 1:
+        time.sleep(0.5)
     return time.monotonic() - begin
 
 

@@ -74,11 +74,13 @@ void TakeShare(Share share) {
   if (share == Share::kIdle && sched_setscheduler(0, SCHED_IDLE, &none) == 0) {
     return;
   }
-  // From Linux 6.12 on a thread keeps its core until its slice is over, whoever
-  // wakes up: 3 ms unless it asks for less.
+  // From Linux 6.12 on who wakes up interrupts a thread whose slice is longer
+  // than theirs (3 ms, unless they ask for others), and waits for the end of a
+  // shorter one, which may be seen milliseconds later. Who asks for less is
+  // also let first.
   SchedulingAttributes attributes;
   attributes.nice = std::max(kNice, getpriority(PRIO_PROCESS, 0));
-  attributes.runtime_ns = 100000;  // the least that there is
+  attributes.runtime_ns = 20'000'000;
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
     setpriority(PRIO_PROCESS, 0, attributes.nice);
   }

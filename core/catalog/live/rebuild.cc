@@ -22,9 +22,6 @@ namespace {
 
 using Keys = std::vector<std::span<const float>>;
 
-// Rows that are copied between two times of making way.
-constexpr RowIndex kBetweenWays = 256;
-
 bool HasKeys(const Keys& keys) {
   return std::any_of(
       keys.begin(), keys.end(),
@@ -197,7 +194,7 @@ std::shared_ptr<const RowTable> MergeRows(const Merge& merge) {
   auto rows = std::make_shared<RowTable>(
       value_dim, static_cast<std::int64_t>(merge.addresses.size()));
   for (const RowAddress& address : merge.addresses) {
-    if (rows->row_count() % kBetweenWays == 0) MakeWay();
+    MakeWayAt(rows->row_count());
     const RowTable& from =
         *merge.snapshot.segments[address.segment].segment->rows;
     const float* value = from.ValueOf(address.row);
@@ -233,6 +230,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> Run(Merge merge) {
     Keys keys;
     keys.reserve(merge.addresses.size());
     for (const RowAddress& address : merge.addresses) {
+      MakeWayAt(static_cast<std::int64_t>(keys.size()));
       keys.push_back(snapshot.KeyOf(address, f));
     }
     const AttentionModel* model = merge.models[f].model.get();

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 #include "core/shortlist/builds/for_each_part.h"
 #include "core/shortlist/builds/guard_build.h"
@@ -60,6 +61,7 @@ absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
   std::mt19937_64 random(options.seed);
   AlignedBuffer<float> sample(sample_count * static_cast<std::size_t>(dim));
   for (std::size_t i = 0; i < sample_count; ++i) {
+    MakeWayAt(static_cast<std::int64_t>(i));
     std::swap(rows[i], rows[i + random() % (rows.size() - i)]);
     const std::span<const float> key = keys[static_cast<std::size_t>(rows[i])];
     const float factor = options.spherical ? InverseNorm(key) : 1;

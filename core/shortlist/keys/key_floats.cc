@@ -16,8 +16,6 @@ namespace {
 
 // Of a file, written at a time.
 constexpr std::int64_t kStepBytes = 1 << 20;
-// Keys that are copied between two times of making way.
-constexpr std::int64_t kBetweenWays = 256;
 // Keys that are read before faults are first counted.
 constexpr std::size_t kFirstReads = 16;
 
@@ -37,10 +35,10 @@ absl::Status Write(
     const std::int64_t end = std::min(count, begin + step);
     float* to = keys.data();
     for (std::int64_t p = begin; p < end; ++p) {
+      MakeWayAt(p);
       const std::span<const float> key = key_at(p);
       to = std::copy(key.begin(), key.end(), to);
     }
-    MakeWay();
     ATTENDANT_RETURN_IF_ERROR(
         file.Append(std::as_bytes(std::span<const float>(keys.data(), to))));
   }
@@ -65,7 +63,7 @@ absl::StatusOr<KeyFloats> KeyFloats::Gather(
   PreferHugePages(floats.memory_);
   float* to = floats.memory_.data();
   for (std::int64_t p = 0; p < count; ++p) {
-    if (p % kBetweenWays == 0) MakeWay();
+    MakeWayAt(p);
     const std::span<const float> key = key_at(p);
     to = std::copy(key.begin(), key.end(), to);
   }
