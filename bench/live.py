@@ -195,8 +195,8 @@ def build_anew(server, on_disk):
     server.run("attendant", "catalog", "update", CATALOG, FIELD,
                "--keys-on-disk", "yes" if on_disk else "no")
     begin = time.monotonic()
-    # What starts a program for each look takes 33 ms of a core, which queries
-    # lack, and a hundredth of them are late for it.
+    # By the page of metrics: a program for each look takes 33 ms of a core, for
+    # which a hundredth of the queries would be late.
     while server.gauge("attendant_catalog_index_training") == 1:
         time.sleep(0.5)
     return time.monotonic() - begin

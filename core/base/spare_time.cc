@@ -37,15 +37,26 @@ struct SchedulingAttributes {
 
 // What wants a core waits for one that computes at this share for so long...
 constexpr auto kTurn = std::chrono::microseconds(200);
-// ...and has it for this: the system moves a thread to a core that it sees idle
-// for long enough to be worth it.
+// ...and has it for this, and what sleeps are rounded up by (up to 50 us): the
+// system moves a thread to a core that it sees idle for long enough to be worth
+// it.
 constexpr auto kAside = std::chrono::microseconds(50);
+
+// How many cores the machine has, if the process may use them all; else 0.
+int AllCores() {
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  cpu_set_t usable;
+  const bool is_known = sched_getaffinity(0, sizeof(usable), &usable) == 0;
+  return is_known && CPU_COUNT(&usable) == online ? CPU_COUNT(&usable) : 0;
+}
 
 // How many threads of the machine run or could; 0 if it doesn't say.
 int RunnableThreads() {
-  static const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
+  if (file < 0) return 0;
   char text[128];
-  const ssize_t size = pread(file, text, sizeof(text) - 1, 0);
+  const ssize_t size = read(file, text, sizeof(text) - 1);
+  close(file);
   if (size <= 0) return 0;
   text[size] = '\0';
   // Three loads, "RUNNABLE/ALL", and a process.
@@ -63,8 +74,10 @@ void MakeWay() {
   thread_local SteadyTime turn_end = SteadyTime::min();
   if (!has_idle_share || SteadyNow() < turn_end) return;
   sched_yield();
-  static const long core_count = sysconf(_SC_NPROCESSORS_ONLN);
-  if (RunnableThreads() > core_count) std::this_thread::sleep_for(kAside);
+  static const int core_count = AllCores();
+  if (core_count > 0 && RunnableThreads() > core_count) {
+    std::this_thread::sleep_for(kAside);
+  }
   turn_end = SteadyNow() + kTurn;
 }
 
@@ -74,13 +87,11 @@ void TakeShare(Share share) {
   if (share == Share::kIdle && sched_setscheduler(0, SCHED_IDLE, &none) == 0) {
     return;
   }
-  // From Linux 6.12 on who wakes up interrupts a thread whose slice is longer
-  // than theirs (3 ms, unless they ask for others), and waits for the end of a
-  // shorter one, which may be seen milliseconds later. Who asks for less is
-  // also let first.
+  // From Linux 6.12 on a thread keeps its core until its slice is over, whoever
+  // wakes up: 3 ms unless it asks for less.
   SchedulingAttributes attributes;
   attributes.nice = std::max(kNice, getpriority(PRIO_PROCESS, 0));
-  attributes.runtime_ns = 20'000'000;
+  attributes.runtime_ns = 100000;  // the least that there is
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
     setpriority(PRIO_PROCESS, 0, attributes.nice);
   }

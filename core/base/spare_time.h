@@ -25,16 +25,20 @@ void TakeShare(Share share);
 // should not hold locks that others wait for: they would wait as long.
 void RunInSpareTime(Share share, absl::FunctionRef<void()> work);
 
-// To be called by work that may have the idle share, as often as it can: lets
-// others work if that has the calling thread, and its last time is over. Takes
-// a few nanoseconds otherwise. Holds up whoever waits for locks of the caller.
+// To be called by work that may have the idle share, as often as it can: every
+// .2 ms a thread of that share lets others work, and sleeps while more threads
+// of the machine want a core than it has. Takes nanoseconds otherwise. Not
+// where others wait for a lock, and not before the thread took its share. Where
+// the process may not use every core, nobody knows who wants those that it may:
+// threads then don't sleep.
 //
-// The system alone does not: it may take a thread of this share for the one
-// that is owed the core, and looks again a few milliseconds later, and while
-// every core has something to do it lets two others share one beside it.
+// The system alone does not do this: it may take such a thread for the one that
+// is owed the core, and looks again a few milliseconds later; and it lets two
+// others share a core while the other has only this, as it moves threads to
+// cores that it sees idle.
 void MakeWay();
 
-// The same in a loop whose passes take less than it would: for every 256th.
+// The same in a loop whose passes are too short for it: for every 256th.
 inline void MakeWayAt(std::int64_t pass) {
   if (pass % 256 == 0) MakeWay();
 }

@@ -32,7 +32,7 @@ bool IsOurs(const Method& method, const absl::Status& status) {
   return status.code() == absl::StatusCode::kInternal ||
          status.code() == absl::StatusCode::kUnknown ||
          ReasonOf(status) == kFilesNotAccessible ||
-         ReasonOf(status) == kDiskFull;
+         ReasonOf(status) == kDiskFull || ReasonOf(status) == kFileTooLarge;
 }
 
 // Counts what would have been answered at another time, and nothing else.

@@ -35,7 +35,8 @@ struct CallRecords {
 // Logged are, each with the request id and the trace it is part of:
 //   call_failed  errors of ours: Internal, Unknown, DataLoss, but for a
 //                damaged snapshot that a client sends, and those of reasons
-//                kFilesNotAccessible and kDiskFull; ten a second
+//                kFilesNotAccessible, kDiskFull and kFileTooLarge; ten a
+//                second
 //   slow_query   unary calls of the attention and sequence services; ten a
 //                second
 //   call         every call, at debug level

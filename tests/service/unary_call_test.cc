@@ -25,6 +25,7 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/storage/files/files.h"
 #include "service/metrics/metric_page.h"
 #include "tests/service/internal_errors.h"
 #include "tests/service/raw_call.h"
@@ -120,6 +121,9 @@ absl::Status ScriptedHandler(Backend& /*backend*/,
   } else if (request.catalog() == "no rights") {
     status = StatusWithReason(absl::StatusCode::kUnavailable, "no rights",
                               kFilesNotAccessible);
+  } else if (request.catalog() == "no larger files") {
+    status = StatusWithReason(absl::StatusCode::kResourceExhausted,
+                              "no larger files", kFileTooLarge);
   } else if (request.catalog() == "throw") {
     throw std::runtime_error("a surprise");
   } else if (request.catalog() == "not visible yet") {
@@ -501,6 +505,16 @@ TEST_F(UnaryCallTest, ReplyBeyondTheLimitIsResourceExhausted) {
   const auto push_back = metadata.find("grpc-retry-pushback-ms");
   ASSERT_NE(push_back, metadata.end());
   EXPECT_EQ(push_back->second, "-1");
+}
+
+TEST_F(UnaryCallTest, FilesThatMayNotGrowAreLogged) {
+  testing::internal::CaptureStderr();
+  grpc::ClientContext context;
+  const grpc::Status status = Call("no larger files", context);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), kFileTooLarge);
+  EXPECT_EQ(
+      Events(testing::internal::GetCapturedStderr(), "call_failed").size(), 1u);
 }
 
 // Somebody has to mend it: who calls does not try again by itself, and who

@@ -139,6 +139,7 @@ Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
   Keys made(keys.size());
   for (std::size_t i = 0; i < keys.size(); ++i) {
     if (keys[i].empty()) continue;
+    MakeWay();
     float* key = projected.data() + i * dim;
     ProjectRows(projection.weight, projection.bias,
                 {keys[i].data(), 1, projection.weight.dim}, key);

@@ -12,8 +12,8 @@
 
 namespace attendant {
 
-// Whether a build is not wanted any more; null: nobody says so. Asked often, so
-// that others work meanwhile: see MakeWay.
+// Whether a build is not wanted any more; null: nobody says so. Asked often,
+// and lets others work meanwhile (MakeWay): not where others wait for a lock.
 inline bool IsCancelled(const std::atomic<bool>* cancelled) {
   MakeWay();
   return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);

@@ -217,6 +217,7 @@ void KeyCodes::CountRepeats(std::span<const std::int64_t> offsets,
     const auto begin = hashes.begin() + offsets[list];
     const auto end = hashes.begin() + offsets[list + 1];
     if (begin == end) continue;
+    MakeWay();
     std::sort(begin, end);
     double square_sum = 0;
     for (auto first = begin; first != end;) {

@@ -93,7 +93,7 @@ absl::Status ProductCodes::EncodePart(MatrixView keys,
   float scores[kCentroids];
   std::int32_t best[kCentroids];
   for (std::int64_t p = 0; p < keys.row_count; ++p) {
-    if (p % 4096 == 0 && IsCancelled(options_.cancelled)) {
+    if (p % 256 == 0 && IsCancelled(options_.cancelled)) {
       return BuildCancelled();
     }
     const float factor = factors[static_cast<std::size_t>(p)];

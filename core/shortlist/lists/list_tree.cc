@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 
+#include "core/base/spare_time.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -117,6 +118,7 @@ std::vector<Node> MakeNodes(MatrixView means,
   std::vector<std::size_t> cluster_of(2 * key_counts.size());
   std::iota(cluster_of.begin(), cluster_of.end(), 0);
   while (clusters.size() > 1) {
+    MakeWay();
     if (chain.empty()) chain.push_back(clusters.node(0));
     const std::int32_t top = chain.back();
     const std::size_t c = cluster_of[static_cast<std::size_t>(top)];

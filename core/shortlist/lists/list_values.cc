@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/base/spare_time.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -38,6 +39,7 @@ ListValues ListValues::Of(const InvertedLists& lists, const ValueSource& source,
   values.means_ = AlignedBuffer<float>(list_count * dim);
   std::vector<double> sum(dim);
   for (std::size_t l = 0; l < list_count; ++l) {
+    MakeWay();
     std::fill(sum.begin(), sum.end(), 0);
     double square_sum = 0;
     for (std::int64_t p = lists.offsets[l]; p < lists.offsets[l + 1]; ++p) {

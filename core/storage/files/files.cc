@@ -61,8 +61,10 @@ absl::Status FileError(int error, absl::string_view message) {
     case EFBIG:
       return StatusWithReason(
           absl::StatusCode::kResourceExhausted,
-          absl::StrCat(message, "; raise the limit on file sizes (ulimit -f)"),
-          "FILE_TOO_LARGE");
+          absl::StrCat(message,
+                       "; raise the limit on file sizes (ulimit -f, or the "
+                       "file system's)"),
+          kFileTooLarge);
     case EMFILE:
     case ENFILE:
       return TooManyOpenFiles(message);

@@ -27,9 +27,10 @@ namespace attendant {
 inline constexpr std::size_t kFileBlockBytes = std::size_t{1} << 20;
 
 inline constexpr absl::string_view kDiskFull = "DISK_FULL";
+inline constexpr absl::string_view kFileTooLarge = "FILE_TOO_LARGE";
 
 // What `error`, an errno, means: ResourceExhausted (reason kDiskFull) if the
-// disk or quota is full, FILE_TOO_LARGE if a file may not be as large, or as
+// disk or quota is full, kFileTooLarge if a file may not be as large, or as
 // TooManyOpenFiles if no more files may be open;
 // Unavailable (reason kFilesNotAccessible) if access is denied; DataLoss where
 // a directory stands in place of a file, or a file of one; else Internal.

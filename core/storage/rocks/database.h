@@ -33,9 +33,10 @@ namespace attendant {
 // The first byte of a key says what it is the key of.
 inline constexpr char kSequenceTag = 'm';
 
-// Thread-safe. Errors of every method: ResourceExhausted with reason DISK_FULL
-// or TOO_MANY_OPEN_FILES, Unavailable with reason kFilesNotAccessible, DataLoss
-// on damage, Internal naming the directory otherwise.
+// Thread-safe. Errors of every method: ResourceExhausted with reason DISK_FULL,
+// FILE_TOO_LARGE or TOO_MANY_OPEN_FILES, Unavailable with reason
+// kFilesNotAccessible, DataLoss on damage, Internal naming the directory
+// otherwise.
 //
 // Opening a damaged database: a record of the log with a wrong checksum is
 // DataLoss wherever it stands. A last record that is cut off by the end of the

@@ -64,7 +64,7 @@ TEST(SpareTimeTest, WhereThereAreNoMoreThreadsTheCallingOneDoesIt) {
   EXPECT_EQ(id, std::this_thread::get_id());
 }
 
-// How often the calling thread slept.
+// How often the calling thread slept, or waited.
 std::int64_t SleepCount() {
   rusage usage;
   getrusage(RUSAGE_THREAD, &usage);
@@ -87,13 +87,20 @@ class BusyCores {
   std::vector<std::jthread> threads_;
 };
 
-TEST(MakeWayTest, OfTheIdleShareStandsAsideWhileOthersWantEveryCore) {
+bool MayUseEveryCore() {
+  cpu_set_t usable;
+  return sched_getaffinity(0, sizeof(usable), &usable) == 0 &&
+         CPU_COUNT(&usable) == sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+TEST(MakeWayTest, OfTheIdleShareSleepsWhileOthersWantEveryCore) {
+  if (!MayUseEveryCore()) GTEST_SKIP() << "for others' cores nobody sleeps";
   const BusyCores busy;
   RunInSpareTime(Share::kIdle, [] {
-    const std::int64_t before = SleepCount();
+    const std::int64_t enough = SleepCount() + 10;
     const SteadyTime end = SteadyAfter(absl::Minutes(1));
-    while (SleepCount() == before && SteadyNow() < end) MakeWay();
-    EXPECT_GT(SleepCount(), before);
+    while (SleepCount() < enough && SteadyNow() < end) MakeWay();
+    EXPECT_GE(SleepCount(), enough);
   });
 }
 
@@ -102,10 +109,10 @@ TEST(MakeWayTest, OfAnotherShareGoesOn) {
   for (const Share share : {Share::kEven, Share::kLow}) {
     RunInSpareTime(share, [] {
       const std::int64_t before = SleepCount();
-      // Many times as long as a turn.
+      // A hundred turns; a page may have to be read meanwhile.
       const SteadyTime end = SteadyAfter(absl::Milliseconds(20));
       while (SteadyNow() < end) MakeWay();
-      EXPECT_EQ(SleepCount(), before);
+      EXPECT_LT(SleepCount(), before + 5);
     });
   }
 }

@@ -17,6 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "core/base/status.h"
+#include "core/storage/files/files.h"
 #include "tests/core/storage/test_store.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -491,7 +492,7 @@ TEST_F(StoreTest, AModelThatCanNotBeWrittenLeavesNothingBehind) {
     const absl::Status status = store->PutModel(TestModel("text", 1));
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     signal(SIGXFSZ, previous);
-    EXPECT_THAT(status, StatusIs(absl::StatusCode::kInternal,
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                  HasSubstr("can't write")));
     EXPECT_THAT(ModelFileNames(), IsEmpty());
     ASSERT_OK_AND_ASSIGN(const ModelList list, store->ListModels());
@@ -521,10 +522,11 @@ TEST_F(StoreTest, AModelIsLeftOnlyIfItsRecordMayBeFound) {
     const absl::Status refused = store->PutModel(TestModel("text", 2));
     ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
     signal(SIGXFSZ, previous);
-    EXPECT_THAT(begun, StatusIs(absl::StatusCode::kInternal,
-                                HasSubstr("File too large")));
-    EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInternal,
-                                  HasSubstr("File too large")));
+    for (const absl::Status& status : {begun, refused}) {
+      EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                   HasSubstr("File too large")));
+      EXPECT_EQ(ReasonOf(status), kFileTooLarge);
+    }
     EXPECT_TRUE(std::filesystem::exists(Path("models/text/1")));
     EXPECT_FALSE(std::filesystem::exists(Path("models/text/2")));
     ASSERT_OK(store->PutModel(TestModel("text", 3)));
