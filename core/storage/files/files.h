@@ -31,9 +31,9 @@ inline constexpr absl::string_view kFileTooLarge = "FILE_TOO_LARGE";
 
 // What `error`, an errno, means: ResourceExhausted (reason kDiskFull) if the
 // disk or quota is full, kFileTooLarge if a file may not be as large, or as
-// TooManyOpenFiles if no more files may be open;
-// Unavailable (reason kFilesNotAccessible) if access is denied; DataLoss where
-// a directory stands in place of a file, or a file of one; else Internal.
+// TooManyOpenFiles if no more files may be open; Unavailable (reason
+// kFilesNotAccessible) if access is denied; DataLoss where a directory stands
+// in place of a file, or a file of one; else Internal.
 absl::Status FileError(int error, absl::string_view message);
 
 // The same with the message "ACTION PATH: why".
