@@ -9,6 +9,7 @@
 #include <rocksdb/write_batch.h>
 #include <rocksdb/write_buffer_manager.h>
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 #include <new>
@@ -74,6 +75,33 @@ absl::Status CheckSpaceToOpen(const std::string& directory, const Files& files,
   return CheckDiskSpace(directory, log_bytes, reserve);
 }
 
+// `what` is whose number it is.
+absl::Status AcknowledgedAreLost(const std::string& directory,
+                                 absl::string_view what, std::uint64_t found,
+                                 std::uint64_t acknowledged) {
+  return absl::DataLossError(absl::StrCat(
+      "database ", directory, ": acknowledged writes are lost: found up to ",
+      what, found, ", acknowledged were ", acknowledged));
+}
+
+constexpr absl::string_view kOfRocks = "RocksDB's number ";
+
+// To open a database is to make tables of what its logs hold and to drop the
+// logs, with whatever damage hides in them. So what was acknowledged is looked
+// for before: of what is lost, nothing more than the damage took.
+absl::Status CheckAcknowledged(const std::string& directory,
+                               const DatabaseResources& resources,
+                               std::uint64_t acknowledged) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::uint64_t in_logs,
+                             LastNumberInLogs(directory, resources.files));
+  if (in_logs >= acknowledged) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const std::uint64_t in_tables,
+                             LastNumberInTables(directory, resources));
+  if (in_tables >= acknowledged) return absl::OkStatus();
+  return AcknowledgedAreLost(directory, kOfRocks, std::max(in_logs, in_tables),
+                             acknowledged);
+}
+
 // Opens the database, for writing or only to read. What looks damaged may be
 // what a power cut left of a write that was under way: then once more without
 // that.
@@ -88,20 +116,9 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenEither(
   absl::StatusOr<std::unique_ptr<rocksdb::DB>> db = open();
   if (!absl::IsDataLoss(db.status())) return db;
   ATTENDANT_ASSIGN_OR_RETURN(const bool cut,
-                             CutTornTails(directory, resources.files));
+                             CutTornLog(directory, resources.files));
   return cut ? open() : std::move(db);
 }
-
-// `what` is whose number it is.
-absl::Status AcknowledgedAreLost(const std::string& directory,
-                                 absl::string_view what, std::uint64_t found,
-                                 std::uint64_t acknowledged) {
-  return absl::DataLossError(absl::StrCat(
-      "database ", directory, ": acknowledged writes are lost: found up to ",
-      what, found, ", acknowledged were ", acknowledged));
-}
-
-constexpr absl::string_view kOfRocks = "RocksDB's number ";
 
 // As DB::VerifyChecksum, which goes on to the last table whatever is wanted.
 absl::Status VerifyTables(rocksdb::DB& db, const std::string& directory,
@@ -173,6 +190,9 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   const std::int64_t acknowledged = mark.get().sequence;
   ATTENDANT_RETURN_IF_ERROR(
       CheckManifest(directory, resources.files, mark.get()));
+  ATTENDANT_RETURN_IF_ERROR(CutTornManifest(directory, resources.files));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckAcknowledged(directory, resources, mark.get().number));
   ATTENDANT_ASSIGN_OR_RETURN(
       std::unique_ptr<rocksdb::DB> db,
       OpenEither(directory, resources, space.ok(), mode));
@@ -191,7 +211,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> opened,
                              database->db());
   database->last_number_ = opened->GetLatestSequenceNumber();
-  // Of writes that have no sequence.
+  // Unless RocksDB made less of the logs than we did.
   if (database->last_number_ < database->mark_.get().number) {
     return AcknowledgedAreLost(directory, kOfRocks, database->last_number_,
                                database->mark_.get().number);

@@ -41,9 +41,9 @@ inline constexpr char kSequenceTag = 'm';
 // Opening a damaged database: a record of the log with a wrong checksum is
 // DataLoss wherever it stands. A last record that is cut off by the end of the
 // log, or by zeros (see FindTornTail), is a torn write and dropped, unless its
-// write was acknowledged: that is DataLoss, and so is a manifest that is not
-// what it was (see AcknowledgedMark). Closed logs are checked against their
-// size in the manifest, tables as they are read.
+// write was acknowledged: that is DataLoss, with the log as it was, and so is a
+// manifest that is not what it was (see AcknowledgedMark). Closed logs are
+// checked against their size in the manifest, tables as they are read.
 class Database {
  public:
   enum class Mode { kCreateIfMissing, kMustExist };

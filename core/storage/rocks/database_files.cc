@@ -45,6 +45,22 @@ absl::StatusOr<std::vector<std::string>> LogsFromLast(
   return paths;
 }
 
+// Of the first key of a batch and of its last one.
+struct BatchNumbers {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+// A batch begins with the number of its first key, and how many it has.
+std::optional<BatchNumbers> ReadNumbers(absl::string_view payload) {
+  BatchNumbers numbers;
+  std::uint32_t count = 0;
+  ByteReader batch(payload);
+  if (!batch.Read(numbers.first) || !batch.Read(count)) return std::nullopt;
+  numbers.last = numbers.first + count - 1;
+  return numbers;
+}
+
 // A log as it is to be.
 struct TrimmedLog {
   std::string path;
@@ -64,13 +80,10 @@ absl::StatusOr<std::optional<TrimmedLog>> TrimLog(const std::string& path,
   bool failed = false;
   const std::size_t end =
       ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
-        // A batch begins with the number of its first key, and how many it has.
-        std::uint64_t first = 0;
-        std::uint32_t count = 0;
-        ByteReader batch(payload);
-        if (!batch.Read(first) || !batch.Read(count)) return false;
-        failed = first > number;
-        if (!failed) reached = first + count - 1;
+        const std::optional<BatchNumbers> numbers = ReadNumbers(payload);
+        if (!numbers.has_value()) return false;
+        failed = numbers->first > number;
+        if (!failed) reached = numbers->last;
         return !failed;
       });
   // What is not whole is what failed, or damage.
@@ -167,25 +180,45 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
       absl::StrCat("database ", directory, ": its manifest is damaged"));
 }
 
-absl::StatusOr<bool> CutTornTails(const std::string& directory,
-                                  const Files& files) {
+absl::StatusOr<std::uint64_t> LastNumberInLogs(const std::string& directory,
+                                               const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> logs,
                              LogsFromLast(directory, files));
-  bool any = false;
+  for (const std::string& path : logs) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
+                               files.ReadFile(path));
+    if (!log.has_value()) continue;
+    std::uint64_t last = 0;
+    ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
+      const std::optional<BatchNumbers> numbers = ReadNumbers(payload);
+      if (numbers.has_value()) last = numbers->last;
+      return numbers.has_value();
+    });
+    if (last > 0) return last;
+  }
+  return std::uint64_t{0};
+}
+
+absl::Status CutTornManifest(const std::string& directory, const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
+                             files.ReadFile(directory + "/CURRENT"));
+  if (!current.has_value()) return absl::OkStatus();
+  return CutTornTail(absl::StrFormat("%s/MANIFEST-%06d", directory,
+                                     ManifestNumber(*current)),
+                     files)
+      .status();
+}
+
+absl::StatusOr<bool> CutTornLog(const std::string& directory,
+                                const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> logs,
+                             LogsFromLast(directory, files));
   for (const std::string& log : logs) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t size, files.FileSize(log));
     if (size == 0) continue;  // it may have been begun after a write failed
-    ATTENDANT_ASSIGN_OR_RETURN(any, CutTornTail(log, files));
-    break;
+    return CutTornTail(log, files);
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> current,
-                             files.ReadFile(directory + "/CURRENT"));
-  if (!current.has_value()) return any;
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const bool cut, CutTornTail(absl::StrFormat("%s/MANIFEST-%06d", directory,
-                                                  ManifestNumber(*current)),
-                                  files));
-  return any || cut;
+  return false;
 }
 
 absl::Status CutWritesAfter(const std::string& directory, const Files& files,

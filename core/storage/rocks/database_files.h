@@ -39,11 +39,16 @@ absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
 absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
-// Cuts off what a power cut left of a last write that was never synced, of the
-// manifest and of the last log that is not empty: before a write to another, it
-// is synced. True if there was any.
-absl::StatusOr<bool> CutTornTails(const std::string& directory,
-                                  const Files& files);
+// RocksDB's number of the last write that is whole in a log; 0 if none is.
+absl::StatusOr<std::uint64_t> LastNumberInLogs(const std::string& directory,
+                                               const Files& files);
+
+// Both cut off what a power cut left of a last write that was never synced, if
+// it left any (see FindTornTail). The log, where that is so, is the last one
+// that is not empty: before a write to another, it is synced. True if it was.
+absl::Status CutTornManifest(const std::string& directory, const Files& files);
+absl::StatusOr<bool> CutTornLog(const std::string& directory,
+                                const Files& files);
 
 // Cuts the writes off the logs whose numbers, which are RocksDB's, are beyond
 // this one: those that failed, and reached them all the same. Goes from the

@@ -151,11 +151,23 @@ absl::StatusOr<std::vector<std::string>> FindBadTables(
   return bad;
 }
 
-// Where no table can be opened.
-class WithoutTables : public rocksdb::FileSystemWrapper {
+// Where no log is found and no table can be opened.
+class ManifestAlone : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
-  const char* Name() const override { return "WithoutTables"; }
+  const char* Name() const override { return "ManifestAlone"; }
+  rocksdb::IOStatus GetChildren(const std::string& directory,
+                                const rocksdb::IOOptions& options,
+                                std::vector<std::string>* names,
+                                rocksdb::IODebugContext* debug) override {
+    const rocksdb::IOStatus status =
+        FileSystemWrapper::GetChildren(directory, options, names, debug);
+    if (!status.ok()) return status;
+    std::erase_if(*names, [](const std::string& name) {
+      return absl::EndsWith(name, ".log");
+    });
+    return status;
+  }
   rocksdb::IOStatus NewRandomAccessFile(
       const std::string& path, const rocksdb::FileOptions& options,
       std::unique_ptr<rocksdb::FSRandomAccessFile>* result,
@@ -167,27 +179,41 @@ class WithoutTables : public rocksdb::FileSystemWrapper {
   }
 };
 
-// Which tables are needed the manifest tells, which RocksDB reads.
-absl::Status CheckTables(const std::string& directory,
-                         const DatabaseResources& resources) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> bad,
-                             FindBadTables(directory, resources.files));
-  if (bad.empty()) return absl::OkStatus();
+// What the manifest tells, which RocksDB reads.
+struct Manifest {
+  std::vector<rocksdb::LiveFileMetaData> tables;
+  std::uint64_t last_number = 0;
+};
+
+absl::StatusOr<Manifest> ReadManifest(const std::string& directory,
+                                      const DatabaseResources& resources) {
   rocksdb::Options options = MakeOptions(resources);
   const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
-      std::make_shared<WithoutTables>(resources.files.file_system()));
+      std::make_shared<ManifestAlone>(resources.files.file_system()));
   options.env = env.get();
   options.paranoid_checks = false;  // goes on without tables
   options.skip_stats_update_on_db_open = true;
+  options.track_and_verify_wals_in_manifest = false;
   options.verify_sst_unique_id_in_manifest = false;
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status =
       rocksdb::DB::OpenForReadOnly(options, directory, &opened);
   if (!status.ok()) return FromOpening(status, directory);
   const std::unique_ptr<rocksdb::DB> db(opened);
-  std::vector<rocksdb::LiveFileMetaData> tables;
-  db->GetLiveFilesMetaData(&tables);
-  for (const rocksdb::LiveFileMetaData& table : tables) {
+  Manifest manifest;
+  db->GetLiveFilesMetaData(&manifest.tables);
+  manifest.last_number = db->GetLatestSequenceNumber();
+  return manifest;
+}
+
+absl::Status CheckTables(const std::string& directory,
+                         const DatabaseResources& resources) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> bad,
+                             FindBadTables(directory, resources.files));
+  if (bad.empty()) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const Manifest manifest,
+                             ReadManifest(directory, resources));
+  for (const rocksdb::LiveFileMetaData& table : manifest.tables) {
     for (const std::string& name : bad) {
       if (!absl::EndsWith(table.name, name)) continue;
       return absl::DataLossError(absl::StrCat("database ", directory,
@@ -219,6 +245,13 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
       rocksdb::DB::OpenForReadOnly(MakeOptions(resources), directory, &db);
   if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
   return FromOpening(status, directory);
+}
+
+absl::StatusOr<std::uint64_t> LastNumberInTables(
+    const std::string& directory, const DatabaseResources& resources) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Manifest manifest,
+                             ReadManifest(directory, resources));
+  return manifest.last_number;
 }
 
 }  // namespace attendant

@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_OPEN_ROCKS_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_OPEN_ROCKS_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -14,7 +15,7 @@ class DB;
 
 namespace attendant {
 
-// Errors of both as of FromOpening, and DataLoss if a table that the database
+// Errors of all as of FromOpening, and DataLoss if a table that the database
 // needs would end the process (see CheckTableProperties).
 
 // For writing. RocksDB makes a database where it finds none, and deletes what
@@ -25,6 +26,11 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
 
 // Writes nothing at all.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
+    const std::string& directory, const DatabaseResources& resources);
+
+// RocksDB's number of the last write that is in a table, by the manifest: no
+// table and no log is looked into.
+absl::StatusOr<std::uint64_t> LastNumberInTables(
     const std::string& directory, const DatabaseResources& resources);
 
 }  // namespace attendant

@@ -76,7 +76,7 @@ TEST(LogTailTest, OfManyLogsTheOneOfTheGreatestNumberIsCut) {
   for (const char* name : {"999998.log", "999999.log", "1000000.log"}) {
     std::ofstream(directory / name, std::ios::binary) << torn;
   }
-  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornTails(directory.path(), Files()));
+  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornLog(directory.path(), Files()));
   EXPECT_TRUE(cut);
   const auto size = [&](const char* name) {
     return std::filesystem::file_size(directory / name);
@@ -91,7 +91,7 @@ TEST(LogTailTest, AnEmptyLogDoesNotHideATornOne) {
   const ScratchDirectory directory;
   WriteLog(directory / "000004.log", std::string(1000, '\0'));
   WriteLog(directory / "000009.log", "");
-  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornTails(directory.path(), Files()));
+  ASSERT_OK_AND_ASSIGN(const bool cut, CutTornLog(directory.path(), Files()));
   EXPECT_TRUE(cut);
   EXPECT_EQ(ReadLog(directory / "000004.log"), "");
 }
