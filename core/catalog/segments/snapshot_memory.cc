@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/catalog/segments/head_keys.h"
+#include "core/shortlist/mass/unscored_mass.h"
 
 namespace attendant {
 namespace {
@@ -61,11 +62,23 @@ std::int64_t ProjectedBytes(std::int64_t key_count,
   return key_count * most * kFloatBytes;
 }
 
-// Of the sample that lists are learned from: 64 keys a list, 4 sqrt(n) lists.
+// The most lists of so many keys.
+std::int64_t ListCount(std::int64_t key_count) {
+  return static_cast<std::int64_t>(4 *
+                                   std::sqrt(static_cast<double>(key_count)));
+}
+
+// Of the sample that lists are learned from: 64 keys a list.
 std::int64_t SampleBytes(std::int64_t key_count, std::int64_t dim) {
-  const double most = 256 * std::sqrt(static_cast<double>(key_count));
-  return std::min(key_count, static_cast<std::int64_t>(most)) * dim *
-         kFloatBytes;
+  return std::min(key_count, 64 * ListCount(key_count)) * dim * kFloatBytes;
+}
+
+// Of the trials that the mass of lists is learned from.
+std::int64_t TrialBytes(std::int64_t key_count, IndexKind kind) {
+  return kind == IndexKind::kIvf
+             ? UnscoredMass::LearningBytes(ListCount(key_count),
+                                           /*asked_count=*/0)
+             : 0;
 }
 
 }  // namespace
@@ -149,6 +162,8 @@ std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
     bytes += IndexedBytes(key_count, field.dim, kind, on_disk(kind));
     if (plan.retrains && snapshot.wanted_indexes[f] != IndexKind::kFlat) {
       bytes += SampleBytes(key_count, field.dim);
+      bytes += std::max(TrialBytes(key_count, kind),
+                        TrialBytes(key_count, head_kind));
     }
   }
   // Of rows those that live.

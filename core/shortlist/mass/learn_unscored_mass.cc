@@ -623,8 +623,10 @@ class UnscoredMassLearner {
 
 std::int64_t UnscoredMass::LearningBytes(std::int64_t list_count,
                                          std::int64_t asked_count) {
-  return kLearnedRates * (kTrialQueries + asked_count) * list_count *
-         kSharpnessCount * static_cast<std::int64_t>(sizeof(float));
+  const std::int64_t query_count =
+      kTrialQueries + (asked_count > 0 ? asked_count : kTrialQueries);
+  return kLearnedRates * query_count * list_count * kSharpnessCount *
+         static_cast<std::int64_t>(sizeof(float));
 }
 
 absl::StatusOr<UnscoredMass> UnscoredMass::Learn(

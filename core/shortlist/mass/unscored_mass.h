@@ -136,7 +136,8 @@ class UnscoredMass {
   static absl::StatusOr<UnscoredMass> Learn(const InvertedLists& lists,
                                             const UnscoredMassOptions& options);
 
-  // What it takes while it lasts, beside the lists.
+  // What it takes while it lasts, beside the lists. An asked_count of 0: it is
+  // learned before anybody asks.
   static std::int64_t LearningBytes(std::int64_t list_count,
                                     std::int64_t asked_count);
 

@@ -17,6 +17,8 @@
 #include "absl/base/config.h"
 #include "core/base/aligned_buffer.h"
 #include "core/catalog/live/live_catalog.h"
+#include "core/shortlist/ivf/list_index.h"
+#include "core/shortlist/mass/unscored_mass.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 #include "tests/support/status_matchers.h"
@@ -293,6 +295,25 @@ TEST_F(SnapshotPartsTest, AMergeCountsTheKeysThatAModelWillMake) {
   // The field's floats, and those of a head before they are on the disk.
   EXPECT_GE(bytes(model) - without, 1000 * (4 + head_dim) * 4 - 1000 * 20);
   EXPECT_GT(bytes(RandomAdditiveModel(5)), without);
+}
+
+// Of few dimensions it is more than all keys.
+TEST_F(SnapshotPartsTest, AMergeCountsWhatTheMassOfListsIsLearnedFrom) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  OpenCatalog(schema);
+  Upsert(RandomItems(1000, 2, 1));
+  catalog_->AwaitIndexes();
+  const auto snapshot = catalog_->snapshot();
+  const auto* index = dynamic_cast<const ListIndex*>(
+      snapshot->segments[0].segment->indexes[0].get());
+  ASSERT_NE(index, nullptr);
+  MergePlan plan = {0, snapshot->segments.size(), true};
+  const std::int64_t anew = MergeBytes(*snapshot, plan, {NamedModel()});
+  plan.retrains = false;
+  const std::int64_t merged = MergeBytes(*snapshot, plan, {NamedModel()});
+  EXPECT_GE(anew - merged, UnscoredMass::LearningBytes(index->list_count(), 0));
+  EXPECT_GT(anew - merged, 1000 * 2 * 4);
 }
 
 }  // namespace
