@@ -16,6 +16,10 @@ namespace attendant {
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
+  // False, at once, where another has it.
+  bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
+    return mutex_.try_lock();
+  }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
   // Tells the analysis, not the machine, where it can't see for itself.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}

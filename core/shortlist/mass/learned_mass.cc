@@ -26,9 +26,12 @@ void LearnedMass::Asked(std::span<const float> query) {
   const std::uint64_t place =
       before < kKeptQueries ? before : RandomBits(0, before) % (before + 1);
   if (place >= kKeptQueries) return;
-  MutexLock lock(&mutex_);
+  // Who has it may be of the idle share: no query waits for that, nor is it
+  // missed among those that are kept.
+  if (!mutex_.TryLock()) return;
   std::ranges::copy(query,
                     kept_.begin() + static_cast<std::ptrdiff_t>(place * dim_));
+  mutex_.Unlock();
 }
 
 std::vector<float> LearnedMass::KeptQueries() const {

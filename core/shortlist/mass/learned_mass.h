@@ -45,7 +45,7 @@ class LearnedMass {
 
   // Notes a query [dim]. It is kept with the same probability as all others
   // that came since the kept ones were taken (Algorithm R; Vitter 1985, sec.
-  // 3).
+  // 3), but for those that come while these are looked at. Waits for nobody.
   void Asked(std::span<const float> query);
 
   bool is_due() const {
