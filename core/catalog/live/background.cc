@@ -3,11 +3,15 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <new>
 #include <tuple>
 #include <utility>
 
 namespace attendant {
 namespace {
+
+// Until what had no memory is tried again.
+constexpr absl::Duration kRetryTime = absl::Seconds(1);
 
 const char* ThreadName(Lane lane) {
   switch (lane) {
@@ -21,6 +25,16 @@ const char* ThreadName(Lane lane) {
       return "learn";
   }
   return "";
+}
+
+// False if there was none for it.
+bool HadMemory(const std::function<void()>& run) {
+  try {
+    run();
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -94,13 +108,17 @@ void BackgroundWorker::Run(Lane lane) {
       changed_.WaitWithTimeout(&mutex_, TimeUntil(next->due));
       continue;
     }
-    Task task = std::move(*next);
-    tasks_.erase(next);
-    running_owner = task.owner;
+    std::list<Task> task;  // one
+    task.splice(task.end(), tasks_, next);
+    running_owner = task.front().owner;
     mutex_.Unlock();
-    task.run();
+    const bool ran = HadMemory(task.front().run);
     mutex_.Lock();
     running_owner = nullptr;
+    if (!ran && !stopping_) {
+      task.front().due = SteadyAfter(kRetryTime);
+      tasks_.splice(tasks_.end(), task);
+    }
     changed_.NotifyAll();
   }
   mutex_.Unlock();

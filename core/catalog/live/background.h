@@ -4,8 +4,8 @@
 
 #include <array>
 #include <functional>
+#include <list>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/time/time.h"
@@ -23,8 +23,8 @@ enum class Lane {
 };
 
 // Runs one task of each lane at a time, each not before its time, the earliest
-// first. Thread-safe. The destructor drops tasks that have not begun and waits
-// for those that have.
+// first; one that throws std::bad_alloc again, a second later. Thread-safe. The
+// destructor drops tasks that have not begun and waits for those that have.
 class BackgroundWorker {
  public:
   BackgroundWorker();
@@ -56,7 +56,8 @@ class BackgroundWorker {
 
   Mutex mutex_;
   CondVar changed_;
-  std::vector<Task> tasks_ ABSL_GUARDED_BY(mutex_);
+  // A list: what is moved in and out needs no memory.
+  std::list<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   // By lane.
   std::array<const void*, kLaneCount> running_owners_
       ABSL_GUARDED_BY(mutex_) = {};

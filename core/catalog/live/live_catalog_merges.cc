@@ -75,6 +75,10 @@ bool IsSwap(const NamedModel& next, const NamedModel& now) {
          ChangesStoredKeys(next.model.get(), now.model.get());
 }
 
+absl::Status NoMemoryToMerge() {
+  return absl::ResourceExhaustedError("out of memory for a merge");
+}
+
 void Keep(const absl::Status& status, Published<absl::Status>& place) {
   place.Store(std::make_shared<const absl::Status>(status));
 }
@@ -237,12 +241,16 @@ void LiveCatalog::GiveBackGrowing(MergeStep& step) {
 
 absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
     const MergeStep& step) const {
-  absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
-  RunInSpareTime(step.share, [&] {
-    merged = MergeSegments(*step.before, step.plan, step.models, *step.files,
-                           closing_);
-  });
-  return merged;
+  try {
+    absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
+    RunInSpareTime(step.share, [&] {
+      merged = MergeSegments(*step.before, step.plan, step.models, *step.files,
+                             closing_);
+    });
+    return merged;
+  } catch (const std::bad_alloc&) {
+    return NoMemoryToMerge();
+  }
 }
 
 bool LiveCatalog::IsWanted(const MergeStep& step) const {
@@ -267,7 +275,7 @@ absl::Status LiveCatalog::EndStep(
   try {
     status = PublishMerged(*merged, step);
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("out of memory for a merge");
+    status = NoMemoryToMerge();
   }
   if (!status.ok()) GiveBackGrowing(step);
   return status;
@@ -277,6 +285,7 @@ void LiveCatalog::SealOnce() {
   MergeStep step;
   {
     MutexLock lock(&mutex_);
+    sealing_ = nullptr;  // of one that had no memory to end
     step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get());
     if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
       seal_scheduled_ = false;
@@ -364,6 +373,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   MergePlan& plan = step.plan;
   {
     MutexLock lock(&mutex_);
+    merging_ = nullptr;  // of one that had no memory to end
     while (true) {
       const bool settled =
           await_count_ > 0 || TimeSince(last_write_) >= options_.settle_time;

@@ -1,5 +1,6 @@
 #include "tests/core/catalog/failing_allocation.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -9,6 +10,9 @@
 namespace {
 
 thread_local int left = 0;  // until one fails; 0: none does
+// The same of all threads but one.
+std::atomic<int> left_elsewhere = 0;
+thread_local bool is_spared = false;
 
 }  // namespace
 
@@ -19,6 +23,9 @@ namespace {
 
 void* Allocate(std::size_t size) {
   if (left > 0 && --left == 0) throw std::bad_alloc();
+  if (!is_spared && left_elsewhere > 0 && --left_elsewhere == 0) {
+    throw std::bad_alloc();
+  }
   void* const memory = std::malloc(size == 0 ? 1 : size);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
@@ -41,5 +48,15 @@ namespace attendant {
 FailingAllocation::FailingAllocation(int nth) { left = nth; }
 FailingAllocation::~FailingAllocation() { left = 0; }
 bool FailingAllocation::befell() const { return left == 0; }
+
+FailingElsewhere::FailingElsewhere(int nth) {
+  is_spared = true;
+  left_elsewhere = nth;
+}
+FailingElsewhere::~FailingElsewhere() {
+  left_elsewhere = 0;
+  is_spared = false;
+}
+bool FailingElsewhere::befell() const { return left_elsewhere <= 0; }
 
 }  // namespace attendant

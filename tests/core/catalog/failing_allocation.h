@@ -21,6 +21,18 @@ class FailingAllocation {
   bool befell() const;
 };
 
+// The same for the allocations of all threads but this one.
+class FailingElsewhere {
+ public:
+  explicit FailingElsewhere(int nth);
+  ~FailingElsewhere();
+  FailingElsewhere(const FailingElsewhere&) = delete;
+  FailingElsewhere& operator=(const FailingElsewhere&) = delete;
+
+  // There were so many.
+  bool befell() const;
+};
+
 // Calls `work`, whose nth allocation fails. False if it has none.
 template <typename Work>
 bool WithoutMemoryAt(int nth, const Work& work) {

@@ -711,6 +711,36 @@ TEST_F(LiveCatalogTest, WithoutMemoryEncodersThatAreStoredAreUsed) {
   }
 }
 
+// What the background threads do is done again.
+TEST_F(LiveCatalogTest, WithoutMemoryBackgroundWorkIsPutOffAndNotForgotten) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  LiveCatalogOptions options;
+  options.settle_time = absl::ZeroDuration();
+  options.retry_time = absl::Milliseconds(1);
+  const std::vector<Item> items = RandomItems(30, 4, 5);
+  bool befell = true;
+  int nth = 0;
+  while (befell) {
+    nth += 1 + nth / 4;
+    SCOPED_TRACE(nth);
+    disk_ = std::make_shared<FakeDisk>();
+    OpenCatalog(schema, options);
+    {
+      const FailingElsewhere failing(nth);
+      Upsert(items);
+      catalog_->AwaitIndexes();
+      befell = failing.befell();
+    }
+    // It may have come to nothing yet, by a pause.
+    catalog_->AwaitIndexes();
+    EXPECT_EQ(catalog_->snapshot()->segments[0].segment->indexes[0]->kind(),
+              IndexKind::kIvf);
+    EXPECT_EQ(IdsOf(*Ask(VectorQuery({1, 0, 0, 0}))).size(), 10);
+  }
+  EXPECT_GT(nth, 1);
+}
+
 // What a write that is done can't schedule the next one does.
 TEST_F(LiveCatalogTest, WithoutMemoryAMergeIsPutOffAndNotForgotten) {
   CatalogSchema schema = OneFieldSchema(4);
