@@ -31,6 +31,9 @@ class Yielder {
 // flag and the yielder must outlive the object. Thread-safe, but for a yielder.
 struct Interrupt {
   SteadyTime deadline = SteadyTime::max();  // max(): none
+  // The caller's clock may reach the same deadline a little earlier, here at
+  // the earliest: a cancel from then on is the deadline's.
+  SteadyTime caller_deadline = SteadyTime::max();
   const std::atomic<bool>* cancelled = nullptr;
   Yielder* yielder = nullptr;
 
@@ -38,23 +41,28 @@ struct Interrupt {
   absl::Status Check() const {
     const bool reads_time = yielder != nullptr || deadline != SteadyTime::max();
     SteadyTime now = reads_time ? SteadyNow() : SteadyTime::min();
-    absl::Status ended = Ended(now);
+    absl::Status ended = EndedAt(now);
     if (!ended.ok() || yielder == nullptr || now < yielder->yield_time()) {
       return ended;
     }
     yielder->Yield();
-    return Ended(SteadyNow());
+    return EndedAt(SteadyNow());
   }
 
- private:
-  absl::Status Ended(SteadyTime now) const {
-    if (cancelled != nullptr && cancelled->load(std::memory_order_relaxed)) {
-      return absl::CancelledError("the caller went away");
-    }
-    if (now >= deadline) {
+  // What Check would return at that moment, without standing still.
+  absl::Status EndedAt(SteadyTime now) const {
+    const bool is_cancelled =
+        cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
+    if (is_cancelled || now >= deadline) return GoneAt(now);
+    return absl::OkStatus();
+  }
+
+  // The caller is gone at that moment: for its deadline, or before it.
+  absl::Status GoneAt(SteadyTime now) const {
+    if (now >= deadline || now >= caller_deadline) {
       return absl::DeadlineExceededError("the deadline passed");
     }
-    return absl::OkStatus();
+    return absl::CancelledError("the caller went away");
   }
 };
 

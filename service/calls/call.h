@@ -20,6 +20,10 @@ absl::string_view MetadataOf(const grpc::ServerContextBase& context,
 // The call's deadline; SteadyTime::max() if it has none.
 SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);
 
+// The earliest that the caller's own deadline may be, of a call that comes at
+// `now` and has this deadline here.
+SteadyTime CallerDeadline(SteadyTime deadline, SteadyTime now);
+
 // The same moment, for gRPC.
 gpr_timespec ToGrpcTime(SteadyTime time);
 

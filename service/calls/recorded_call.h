@@ -45,6 +45,8 @@ class RecordedCall : public Reactor {
     backend_.poller_reserve->BeginWork();
     backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
+    interrupt_.caller_deadline =
+        CallerDeadline(interrupt_.deadline, SteadyNow());
     interrupt_.cancelled = &cancelled_;
   }
   ~RecordedCall() override = default;
@@ -79,6 +81,9 @@ class RecordedCall : public Reactor {
     wait_.Begin(last->Length());
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
   }
+
+  // Of a call that gRPC says is over: why.
+  absl::Status Gone() const { return interrupt_.GoneAt(SteadyNow()); }
 
   // Adds what is worth logging of this call to `fields`.
   virtual void Describe(std::vector<LogField>& /*fields*/) const {}

@@ -76,7 +76,7 @@ void ImportCall::OnReadDone(bool ok) {
   EndRead(ok);
   backend_.poller_reserve->BeginWork();
   if (context_.IsCancelled()) {
-    Finish(absl::CancelledError("the caller went away, or sent nothing"));
+    Finish(Gone());
   } else if (!ok) {
     // The client is done.
     Finish(catalog_ != nullptr
@@ -98,7 +98,7 @@ void ImportCall::OnReadDone(bool ok) {
 void ImportCall::OnWriteDone(bool ok) {
   wait_.End();
   if (!ok) {
-    Finish(absl::CancelledError("the caller went away"));
+    Finish(Gone());
     return;
   }
   StartRead(&request_bytes_);

@@ -47,7 +47,7 @@ ExportCall::ExportCall(Backend& backend, WorkerPool& pool,
 void ExportCall::OnWriteDone(bool ok) {
   wait_.End();
   if (!ok) {
-    Stop(absl::CancelledError("the caller went away"));
+    Stop(Gone());
   } else {
     set_begun();
     pool_.Add(this);
@@ -136,7 +136,7 @@ void SnapshotImportCall::OnReadDone(bool ok) {
     pool_.Add(this);
   } else if (context_.IsCancelled()) {
     // There are no files yet that would have to be removed in its turn.
-    Stop(absl::CancelledError("the caller went away, or sent nothing"));
+    Stop(Gone());
   } else if (backend_.draining.load()) {
     Stop(Draining());
   } else {
@@ -199,9 +199,7 @@ absl::Status SnapshotImportCall::Append() {
 absl::Status SnapshotImportCall::End() {
   // A stream that is cut off ends as one that is done does, and OnCancel may
   // come later.
-  if (context_.IsCancelled()) {
-    return absl::CancelledError("the caller went away, or sent nothing");
-  }
+  if (context_.IsCancelled()) return Gone();
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
   ATTENDANT_RETURN_IF_ERROR(
       AuthorizeStill(backend_, context_, record_.method(), asked_for_));

@@ -44,12 +44,10 @@ absl::Status StatusOf(const Refusal& refusal) {
                            ": allow more time, or try again a little later"),
               kWouldBeLate),
           refusal.retry_delay);
-    case Cause::kExpired:
-      return absl::DeadlineExceededError("the deadline passed");
-    case Cause::kCancelled:
+    case Cause::kEnded:
       break;
   }
-  return absl::CancelledError("the caller went away");
+  return refusal.ended;
 }
 
 std::int64_t AtMostASlice(std::int64_t ns) {
@@ -67,15 +65,13 @@ std::int64_t ChargeOf(const Work& work, std::int64_t expected_ns) {
   return MayPause(work) ? AtMostASlice(expected_ns) : expected_ns;
 }
 
-// True if nobody wants the work any more: why.
-bool HasEnded(const Work& work, SteadyTime now, Cause& cause) {
-  const Interrupt& interrupt = work.interrupt();
-  if (now >= interrupt.deadline) {
-    cause = Cause::kExpired;
-    return true;
-  }
-  cause = Cause::kCancelled;
-  return interrupt.cancelled != nullptr && interrupt.cancelled->load();
+// True if nobody wants the work any more: it is the refusal's.
+bool HasEnded(Work* work, SteadyTime now, Refusal& refusal) {
+  refusal.ended = work->interrupt().EndedAt(now);
+  if (refusal.ended.ok()) return false;
+  refusal.cause = Cause::kEnded;
+  refusal.work = work;
+  return true;
 }
 
 }  // namespace
@@ -94,9 +90,8 @@ WorkQueue::WorkQueue(const Options& options)
 Refusal WorkQueue::Add(Work* work, SteadyTime now) {
   ++counts_.offered_count;
   Refusal refusal;
-  if (HasEnded(*work, now, refusal.cause)) {
+  if (HasEnded(work, now, refusal)) {
     ++counts_.ended_waiting_count;
-    refusal.work = work;
     return refusal;
   }
   refusal.retry_delay =
@@ -134,10 +129,9 @@ Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
     Resume(work, now);
     return nullptr;
   }
-  if (HasEnded(*work, now, refusal->cause)) {
+  if (HasEnded(work, now, *refusal)) {
     waiting_.Charge(FairQueue::FlowOf(work->flow_), -work->place_.charge_ns);
     ++counts_.ended_waiting_count;
-    refusal->work = work;
     return nullptr;
   }
   turn->Begin(now);

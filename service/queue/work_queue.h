@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "service/queue/fair_queue.h"
@@ -79,7 +80,7 @@ class WorkQueue {
 
   // What becomes of a work that will not run; a null work: there is none.
   struct Refusal {
-    enum class Cause { kFull, kLate, kExpired, kCancelled };
+    enum class Cause { kFull, kLate, kEnded };
 
     Work* work = nullptr;
     Cause cause = Cause::kFull;
@@ -91,6 +92,8 @@ class WorkQueue {
     // kLate: until the reply, as far as one can say, and until the deadline.
     absl::Duration expected;
     absl::Duration left;
+    // kEnded: why nobody wants the work any more.
+    absl::Status ended;
 
     // Tells the work, if there is one. Without a lock: the work ends there.
     void Tell() const;

@@ -142,7 +142,8 @@ void WorkerPool::Cancel(Work* work) {
   }
   WorkQueue::Refusal refusal;
   refusal.work = work;
-  refusal.cause = WorkQueue::Refusal::Cause::kCancelled;
+  refusal.cause = WorkQueue::Refusal::Cause::kEnded;
+  refusal.ended = work->interrupt().GoneAt(SteadyNow());
   refusal.Tell();
 }
 

@@ -80,8 +80,9 @@ class WorkerPool {
   // (Work::set_begun): then it keeps its place.
   bool RemoveUnlessBegun(Work* work);
 
-  // Takes `work` out of the queue, if it waits there, and refuses it with
-  // Cancelled: its caller went away. One that is paused finds that out itself.
+  // Takes `work` out of the queue, if it waits there, and refuses it: its
+  // caller is gone (Interrupt::GoneAt). One that is paused finds that out
+  // itself.
   void Cancel(Work* work);
 
   WorkCounts counts() const;

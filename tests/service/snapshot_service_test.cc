@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -312,6 +313,42 @@ TEST_F(SnapshotServiceTest, WhoGoesAwayLeavesTheQueueAtOnce) {
   EXPECT_EQ(in->Finish().error_code(), grpc::StatusCode::CANCELLED);
   ASSERT_OK(ArmFailPoint(""));
   for (std::thread& thread : busy) thread.join();
+}
+
+TEST_F(SnapshotServiceTest, AStreamIsCountedAsExpiredOrCancelled) {
+  grpc::ClientContext items_context;
+  grpc::ClientContext upload_context;
+  // The server's alone: no cancel of the client's comes before it.
+  items_context.AddMetadata("grpc-timeout", "100m");
+  upload_context.AddMetadata("grpc-timeout", "100m");
+  const auto items = item_stub_->ImportItems(&items_context);
+  v1::ImportSnapshotResponse imported;
+  const auto upload =
+      snapshot_stub_->ImportSnapshot(&upload_context, &imported);
+  EXPECT_EQ(items->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  EXPECT_EQ(upload->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+
+  grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::hours(1));
+  const auto cancelled = item_stub_->ImportItems(&context);
+  v1::ImportItemsRequest request;
+  request.set_catalog("shop");
+  EXPECT_TRUE(cancelled->Write(request));
+  v1::ImportItemsResponse acknowledged;
+  EXPECT_TRUE(cancelled->Read(&acknowledged));
+  context.TryCancel();
+  EXPECT_EQ(cancelled->Finish().error_code(), grpc::StatusCode::CANCELLED);
+
+  server_->Shutdown(absl::Seconds(60));
+  MetricPage page;
+  server_->WriteMetrics(page);
+  for (const char* ended :
+       {R"(ImportItems",grpc_code="DeadlineExceeded"} 1)",
+        R"(ImportSnapshot",grpc_code="DeadlineExceeded"} 1)",
+        R"(ImportItems",grpc_code="Canceled"} 1)"}) {
+    EXPECT_THAT(page.Text(), HasSubstr(ended));
+  }
 }
 
 // More than is on its way at once, and a little.

@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/substitute.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
@@ -35,7 +36,7 @@
 namespace attendant {
 namespace {
 
-using ::testing::AnyOf;
+using ::testing::HasSubstr;
 
 // What handlers did. One test at a time.
 class Script {
@@ -202,6 +203,24 @@ class UnaryCallTest : public ::testing::Test {
     grpc::ClientContext context;
     return Call(what, context);
   }
+  // A deadline that the server alone knows: of one of its own the caller might
+  // tell first, or not, as the machine is busy.
+  static void SetServerDeadline(const char* timeout,
+                                grpc::ClientContext& context) {
+    context.AddMetadata("grpc-timeout", timeout);
+  }
+  // So many calls are recorded with this code, once all have ended.
+  void ExpectRecorded(const char* code, int count) {
+    ASSERT_TRUE(backend_.calls.AwaitNone(SteadyAfter(absl::Minutes(1))));
+    MetricPage page;
+    backend_.metrics.Write(page);
+    EXPECT_THAT(page.Text(),
+                HasSubstr(absl::Substitute(
+                    "grpc_server_handled_total{grpc_type=\"unary\","
+                    "grpc_service=\"attendant.v1.AttentionService\","
+                    "grpc_method=\"Attend\",grpc_code=\"$0\"} $1\n",
+                    code, count)));
+  }
 
   InternalErrors internal_errors_;
   Script script_;
@@ -215,6 +234,8 @@ class UnaryCallTest : public ::testing::Test {
 
 TEST_F(UnaryCallTest, CancellationReachesTheHandler) {
   grpc::ClientContext context;
+  context.set_deadline(std::chrono::system_clock::now() +
+                       std::chrono::hours(1));
   std::thread caller([&] {
     EXPECT_EQ(Call("wait", context).error_code(), grpc::StatusCode::CANCELLED);
   });
@@ -225,20 +246,38 @@ TEST_F(UnaryCallTest, CancellationReachesTheHandler) {
   AwaitNoTurn();
   EXPECT_EQ(pool_.counts().cut_short_count, 1);
   EXPECT_GT(pool_.counts().overrun_ns, 0);
+  ExpectRecorded("Canceled", 1);
 }
 
 TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
   grpc::ClientContext context;
   // Enough for the call to begin on a busy machine.
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::seconds(2));
+  SetServerDeadline("2S", context);
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  // gRPC cancels a call past its deadline, which may come first.
-  EXPECT_THAT(script_.AwaitEnded(1), AnyOf(absl::StatusCode::kDeadlineExceeded,
-                                           absl::StatusCode::kCancelled));
+  // Though gRPC cancels a call past its deadline, which may come first.
+  EXPECT_EQ(script_.AwaitEnded(1), absl::StatusCode::kDeadlineExceeded);
   AwaitNoTurn();
   EXPECT_EQ(pool_.counts().cut_short_count, 1);
+  ExpectRecorded("DeadlineExceeded", 1);
+}
+
+// The caller's own deadline comes a little before the server's, by as much as
+// gRPC rounds it.
+TEST(CallerDeadlineTest, IsNoLaterThanWhatWasRoundedUp) {
+  const SteadyTime now = SteadyNow();
+  const auto caller_ms = [&](int deadline_ms) {
+    const SteadyTime deadline = now + std::chrono::milliseconds(deadline_ms);
+    return (CallerDeadline(deadline, now) - now) / std::chrono::milliseconds(1);
+  };
+  // Of 1.001, 10.001 and 100.001 s.
+  EXPECT_LE(caller_ms(1010), 1001);
+  EXPECT_LE(caller_ms(10100), 10001);
+  EXPECT_LE(caller_ms(101000), 100001);
+  // And not so early that a cancel could well be one.
+  EXPECT_GE(caller_ms(100), 80);
+  EXPECT_GE(caller_ms(10000), 9800);
+  EXPECT_EQ(CallerDeadline(SteadyTime::max(), now), SteadyTime::max());
 }
 
 TEST_F(UnaryCallTest, AClockSetForwardEndsNoCall) {
@@ -272,11 +311,10 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   script_.AwaitStarted(1);
   grpc::ClientContext context;
   // Enough for the call to arrive on a busy machine.
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::seconds(2));
+  SetServerDeadline("2S", context);
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  // The server counts from the arrival: its deadline is a little later.
+  // gRPC, which counts in milliseconds, may tell it a little earlier.
   const SteadyTime deadline = script_.AwaitArrived(2);
   while (SteadyNow() <= deadline) std::this_thread::yield();
   script_.release = true;
@@ -285,6 +323,7 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   pool_.Stop();  // after what waited in it
   EXPECT_EQ(script_.started_count(), 1);
   EXPECT_EQ(pool_.counts().ended_waiting_count, 1);
+  ExpectRecorded("DeadlineExceeded", 1);
 }
 
 TEST_F(UnaryCallTest, ACancelledCallGivesItsPlaceToAnother) {
@@ -305,6 +344,7 @@ TEST_F(UnaryCallTest, ACancelledCallGivesItsPlaceToAnother) {
   first.join();
   third.join();
   EXPECT_EQ(pool_.counts().ended_waiting_count, 1);
+  ExpectRecorded("Canceled", 1);
 }
 
 TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {

@@ -206,13 +206,20 @@ TEST(WorkerPoolTest, WhatIsCancelledIsToldAtOnceAndNotRun) {
     release.Await();
   });
   FunctionWork work([] { ADD_FAILURE() << "ran though it was cancelled"; });
+  FunctionWork late([] { ADD_FAILURE() << "ran though its caller was late"; });
+  late.set_interrupt({.deadline = SteadyAfter(absl::Hours(1)),
+                      .caller_deadline = SteadyNow()});
   WorkerPool pool({.thread_count = 1, .max_waiting_count = 3});
   pool.Add(&blocker);
   started.Await();
   pool.Add(&work);
+  pool.Add(&late);
   pool.Cancel(&work);
+  pool.Cancel(&late);
   EXPECT_THAT(work.refusals(),
               ElementsAre(StatusIs(absl::StatusCode::kCancelled, _)));
+  EXPECT_THAT(late.refusals(),
+              ElementsAre(StatusIs(absl::StatusCode::kDeadlineExceeded, _)));
   EXPECT_EQ(pool.counts().waiting_count, 0U);
   // What has its turn, or had it, goes on.
   pool.Cancel(&work);

@@ -50,14 +50,25 @@ TEST(InterruptTest, TheTimeOfDayHasNoPartInIt) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
 }
 
-// Who went away does not want to hear about the time.
-TEST(InterruptTest, CancellationComesFirst) {
+// A deadline makes the caller, or gRPC in its stead, cancel: what counts is
+// when.
+TEST(InterruptTest, ACancelAtTheDeadlineIsTheDeadline) {
   const std::atomic<bool> cancelled = true;
+  const SteadyTime begin = SteadyNow();
   Interrupt interrupt;
   interrupt.cancelled = &cancelled;
-  interrupt.deadline = SteadyTime::min();
-  EXPECT_THAT(interrupt.Check(),
-              StatusIs(absl::StatusCode::kCancelled, HasSubstr("went away")));
+  interrupt.deadline = begin + std::chrono::seconds(10);
+  interrupt.caller_deadline = begin + std::chrono::seconds(9);
+  const auto code_after = [&](int seconds) {
+    return interrupt.EndedAt(begin + std::chrono::seconds(seconds)).code();
+  };
+  EXPECT_EQ(code_after(0), absl::StatusCode::kCancelled);
+  EXPECT_EQ(code_after(8), absl::StatusCode::kCancelled);
+  EXPECT_EQ(code_after(9), absl::StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(code_after(10), absl::StatusCode::kDeadlineExceeded);
+  interrupt.cancelled = nullptr;
+  EXPECT_EQ(code_after(9), absl::StatusCode::kOk);
+  EXPECT_EQ(code_after(10), absl::StatusCode::kDeadlineExceeded);
 }
 
 TEST(VisitEachTest, LooksEverySomeThousand) {
