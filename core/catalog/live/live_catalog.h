@@ -51,6 +51,9 @@ struct LiveCatalogOptions {
   // When a merge that was put off for want of memory, or that failed, is tried
   // again; one that goes on failing after up to 64 times as long.
   absl::Duration retry_time = absl::Seconds(5);
+  // From so many changes on that a restart would replay, files of segments are
+  // written, though nothing was merged.
+  std::int64_t max_logged_changes = 65536;
   // How often indexes are asked whether queries came that they may learn from.
   absl::Duration learn_interval = absl::Seconds(5);
 };
@@ -349,6 +352,8 @@ class LiveCatalog {
   void ResolveWantedIndexes(Snapshot& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MergePlan Plan(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether the log of changes has grown long, and may be cut.
+  bool IsSaveDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sees to it that what can be sealed or merged will be: what learns anew, or
   // waits for writes to settle, after a while.
   void ScheduleDue() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -471,6 +476,7 @@ class LiveCatalog {
   SteadyTime next_retry_ ABSL_GUARDED_BY(mutex_);
   Pause merge_pause_ ABSL_GUARDED_BY(mutex_);
   Pause seal_pause_ ABSL_GUARDED_BY(mutex_);
+  Pause save_pause_ ABSL_GUARDED_BY(mutex_);
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
   Recovery recovery_;  // written by Open

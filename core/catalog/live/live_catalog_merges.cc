@@ -19,8 +19,6 @@
 namespace attendant {
 namespace {
 
-// Changes that a restart may have to replay, if no merge saves segments before.
-constexpr std::int64_t kMaxLoggedChanges = 65536;
 // Times, a millisecond apart, that a merge looks whether what it has merged is
 // read still: queries take less.
 constexpr int kFreeLooks = 50;
@@ -86,13 +84,29 @@ void Keep(const absl::Status& status, Published<absl::Status>& place) {
 }  // namespace
 
 MergePlan LiveCatalog::Plan(bool settled) const {
-  return PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
+  const MergePlan plan =
+      PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
+  // A few rows would hold the whole log: only deletes may have come since.
+  return !plan.needed() && IsSaveDue()
+             ? PlanTail(*current_, growing_.rows.get())
+             : plan;
+}
+
+bool LiveCatalog::IsSaveDue() const {
+  if (logged_change_count_ < options_.max_logged_changes ||
+      save_pause_.IsOn() || store_->segment_directory() == nullptr) {
+    return false;
+  }
+  const std::optional<std::int64_t> covered = SegmentFiles::Covered(*current_);
+  return covered && *covered >= log_begin_;
 }
 
 void LiveCatalog::ScheduleDue() {
   ScheduleSeal();
   const MergePlan now = Plan(/*settled=*/false);
   if (now.needed() && !now.retrains) {
+    ScheduleMerge(absl::ZeroDuration());
+  } else if (IsSaveDue()) {
     ScheduleMerge(absl::ZeroDuration());
   } else if (now.needed() || Plan(/*settled=*/true).needed()) {
     ScheduleMerge(options_.settle_time);
@@ -382,19 +396,24 @@ std::int64_t LiveCatalog::MergeOnce() {
       if (!plan.TakesFrom(*current_, sealing_.get())) break;
       changed_.Wait(&mutex_);
     }
-    if (!plan.needed()) {
-      merge_scheduled_ = false;
-      ScheduleDue();
-      changed_.NotifyAll();
-      return 0;
+    if (plan.needed()) {
+      if (!BeginStep(step, merge_status_)) {
+        merge_scheduled_ = false;
+        changed_.NotifyAll();
+        return 0;
+      }
+      step.share =
+          await_count_ > 0 ? Share::kEven : ShareOf(plan, *step.before);
+      merging_ = step.before->segments[plan.end - 1].segment;
     }
-    if (!BeginStep(step, merge_status_)) {
-      merge_scheduled_ = false;
-      changed_.NotifyAll();
-      return 0;
-    }
-    step.share = await_count_ > 0 ? Share::kEven : ShareOf(plan, *step.before);
-    merging_ = step.before->segments[plan.end - 1].segment;
+  }
+  if (!plan.needed()) {
+    SaveSegments(/*worth_it=*/false, Share::kIdle);
+    MutexLock lock(&mutex_);
+    merge_scheduled_ = false;
+    ScheduleDue();
+    changed_.NotifyAll();
+    return 0;
   }
   auto merged = Merged(step);
   const std::int64_t row_count =
@@ -545,7 +564,7 @@ void LiveCatalog::AwaitIndexes() {
 
 void LiveCatalog::CutUselessLog() {
   // What is being trained will want the log from when it began.
-  if (logged_change_count_ < kMaxLoggedChanges || saving_segments_ ||
+  if (logged_change_count_ < options_.max_logged_changes || saving_segments_ ||
       merging_ != nullptr || store_->segment_directory() == nullptr ||
       SegmentFiles::AnyTrained(*current_)) {
     return;
@@ -571,7 +590,8 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     // Merges and learning are on two threads: what has little to save does not
     // wait for the other.
     while (true) {
-      if (!worth_it && logged_change_count_ < kMaxLoggedChanges) return;
+      if (!worth_it && logged_change_count_ < options_.max_logged_changes)
+        return;
       if (!saving_segments_) break;
       changed_.Wait(&mutex_);
     }
@@ -600,6 +620,12 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     ATTENDANT_FAIL_POINT("segments.after_cut");
   }
   Keep(status, save_status_);
+  if (status.ok()) {
+    save_pause_ = {};
+  } else {
+    save_pause_.Begin(options_.retry_time);
+    ScheduleRetry(TimeUntil(save_pause_.end));
+  }
 }
 
 }  // namespace attendant

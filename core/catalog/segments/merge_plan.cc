@@ -82,9 +82,7 @@ class Planner {
   // The full segments behind `merging`, those between them that never will be,
   // and no others.
   MergePlan Seal(const Segment* merging) const {
-    if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf}) || !HasLists()) {
-      return {};
-    }
+    if (!MaySeal()) return {};
     const std::size_t begin = SealedEnd(EndOf(merging));
     std::size_t end = begin;
     std::int64_t row_count = 0;
@@ -101,7 +99,16 @@ class Planner {
     return {begin, end, false};
   }
 
+  MergePlan Tail() const {
+    if (!MaySeal()) return {};
+    return {SealedEnd(), snapshot_.segments.size(), false};
+  }
+
  private:
+  bool MaySeal() const {
+    return WantsOnly({IndexKind::kFlat, IndexKind::kIvf}) && HasLists();
+  }
+
   bool WantsOnly(std::initializer_list<IndexKind> kinds) const {
     const auto& wanted = snapshot_.wanted_indexes;
     return std::all_of(wanted.begin(), wanted.end(), [&](IndexKind kind) {
@@ -342,6 +349,11 @@ MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
                    const Segment* merging) {
   if (snapshot.segments.empty()) return {};
   return Planner(snapshot, growing, /*settled=*/false).Seal(merging);
+}
+
+MergePlan PlanTail(const Snapshot& snapshot, const RowTable* growing) {
+  if (snapshot.segments.empty()) return {};
+  return Planner(snapshot, growing, /*settled=*/false).Tail();
 }
 
 MergePlan PlanMerge(const Snapshot& snapshot,

@@ -49,6 +49,11 @@ struct MergePlan {
 MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
                    const Segment* merging);
 
+// What lies behind the sealed segments, however few rows, for all of them to be
+// in files: where there are lists, and all fields go by them. growing: as for
+// PlanSeal.
+MergePlan PlanTail(const Snapshot& snapshot, const RowTable* growing);
+
 // Which segments should be merged next.
 //
 // Sealed segments are merged so that each has more rows than all that follow

@@ -67,6 +67,7 @@ class SegmentFilesTest : public ::testing::Test {
     LiveCatalogOptions options;
     options.settle_time = absl::Hours(1);
     options.learn_interval = absl::Milliseconds(1);
+    options.max_logged_changes = max_logged_changes_;
     ASSERT_OK_AND_ASSIGN(catalog_,
                          LiveCatalog::Open(record_, models_, std::move(items),
                                            &background_, options));
@@ -189,6 +190,7 @@ class SegmentFilesTest : public ::testing::Test {
   std::mt19937_64 random_{5};
   ScratchDirectory directory_;
   BackgroundWorker background_;
+  std::int64_t max_logged_changes_ = LiveCatalogOptions().max_logged_changes;
   CatalogRecord record_;
   std::vector<NamedModel> models_;
   std::unique_ptr<Store> store_;
@@ -552,6 +554,31 @@ TEST_F(SegmentFilesTest, ALogThatServesNothingIsCut) {
   ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
   EXPECT_TRUE(
       absl::IsDataLoss(items->ScanChanges(0, [](absl::string_view) {})));
+}
+
+// Deletes merge nothing until they are many; nor does an item before them keep
+// them in the log.
+TEST_F(SegmentFilesTest, DeletesAloneDoNotMakeALongLog) {
+  max_logged_changes_ = 100;
+  Open(RichSchema());
+  Write("a", 3000);
+  catalog_->AwaitIndexes();
+  Write("b", 2);
+  Delete({"b1"});
+  for (int begin = 0; begin < 350; begin += 10) {
+    std::vector<std::string> ids;
+    for (int i = begin; i < begin + 10; ++i) {
+      ids.push_back("a" + std::to_string(i));
+    }
+    Delete(ids);
+    catalog_->AwaitIndexes();
+  }
+  EXPECT_OK(catalog_->save_status());
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_GT(catalog_->recovery().replayed_count, 0);
+  EXPECT_LT(catalog_->recovery().replayed_count, 100);
+  ExpectAll("restarted");
 }
 
 // As of a save that was given up, whose segments were merged since.
