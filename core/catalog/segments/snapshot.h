@@ -41,7 +41,10 @@ struct RowAddress {
   bool operator==(const RowAddress&) const = default;
 };
 
-// Immutable: thread-safe, no locks. Holding one keeps its memory.
+// Immutable: thread-safe, no locks. Holding one keeps its memory. What does
+// change is how far its indexes trust their guesses of masses, which they learn
+// from the queries that come (docs/mass.md): an ESTIMATE, and a weight over the
+// catalog by it, may be others a minute later. Items and logits are not.
 struct Snapshot : IdResolver {
   std::string catalog_uid;
   std::int64_t sequence = 0;
