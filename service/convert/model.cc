@@ -175,6 +175,8 @@ absl::StatusOr<AttentionModel> ModelFromProto(const v1::AttentionModel& wire) {
 
 absl::StatusOr<std::vector<ProjectionProbe>> ProbesFromProto(
     const google::protobuf::RepeatedPtrField<v1::ProjectionProbe>& wire) {
+  // Before they are copied.
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.size(), 0, kMaxProbes, "probes"));
   std::vector<ProjectionProbe> probes;
   for (int i = 0; i < wire.size(); ++i) {
     const std::string field = absl::StrCat("probes[", i, "]");

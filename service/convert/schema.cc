@@ -121,6 +121,11 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
 }  // namespace
 
 absl::StatusOr<CatalogSchema> SchemaFromProto(const v1::CatalogSchema& wire) {
+  // Before they are copied.
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.key_fields_size(), 1, kMaxKeyFields,
+                                       "schema.key_fields"));
+  ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.attributes_size(), 0,
+                                       kMaxAttributes, "schema.attributes"));
   CatalogSchema schema;
   schema.value_dim = wire.value_dimension();
   for (int i = 0; i < wire.key_fields_size(); ++i) {

@@ -14,6 +14,7 @@
 #include "core/base/status.h"
 #include "service/convert/enum.h"
 #include "service/convert/item.h"
+#include "service/convert/model.h"
 #include "service/convert/read_mask.h"
 #include "service/convert/schema.h"
 #include "service/convert/time.h"
@@ -192,6 +193,33 @@ TEST(ConvertSchemaTest, UnsetMeansTheDocumentedDefault) {
                             .index_kind = IndexKind::kAuto,
                             .temperature = 1,
                             .combine_kind = CombineKind::kSum}));
+}
+
+// Each lacks its type, which is said of the first that is looked at.
+TEST(ConvertSchemaTest, TooManyAreRefusedBeforeTheyAreCopied) {
+  v1::CatalogSchema wire;
+  wire.add_key_fields();
+  for (int i = 0; i < kMaxAttributes; ++i) wire.add_attributes();
+  EXPECT_EQ(FieldOf(SchemaFromProto(wire).status()),
+            "schema.attributes[0].type");
+  wire.add_attributes();
+  absl::Status status = SchemaFromProto(wire).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FieldOf(status), "schema.attributes");
+  for (int i = 0; i < kMaxKeyFields; ++i) wire.add_key_fields();
+  status = SchemaFromProto(wire).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FieldOf(status), "schema.key_fields");
+}
+
+TEST(ConvertModelTest, TooManyProbesAreRefusedBeforeTheyAreCopied) {
+  google::protobuf::RepeatedPtrField<v1::ProjectionProbe> wire;
+  for (int i = 0; i < kMaxProbes; ++i) wire.Add();
+  EXPECT_EQ(FieldOf(ProbesFromProto(wire).status()), "probes[0].projection");
+  wire.Add();
+  const absl::Status status = ProbesFromProto(wire).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(FieldOf(status), "probes");
 }
 
 TEST(ConvertSchemaTest, TemperatureZeroIsNotTakenForUnset) {
