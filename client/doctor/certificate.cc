@@ -1,5 +1,7 @@
 #include "client/doctor/certificate.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <openssl/bio.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
@@ -11,6 +13,7 @@
 #include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "core/base/host_port.h"
 
 namespace attendant {
 namespace {
@@ -48,6 +51,18 @@ Owned<BIO> ConnectTo(const std::string& address) {
   return connection;
 }
 
+// Of several names, each with a certificate, a server shows the one it is asked
+// for by. TLS has addresses asked for by none.
+void AskFor(const std::string& host, SSL* ssl) {
+  in_addr v4 = {};
+  in6_addr v6 = {};
+  if (inet_pton(AF_INET, host.c_str(), &v4) == 1 ||
+      inet_pton(AF_INET6, host.c_str(), &v6) == 1) {
+    return;
+  }
+  SSL_set_tlsext_host_name(ssl, host.c_str());
+}
+
 }  // namespace
 
 absl::StatusOr<absl::Time> CertificateExpiry(const std::string& address) {
@@ -59,6 +74,7 @@ absl::StatusOr<absl::Time> CertificateExpiry(const std::string& address) {
   if (ssl != nullptr) {
     BIO_up_ref(connection.get());
     SSL_set_bio(ssl.get(), connection.get(), connection.get());
+    AskFor(BareHostOf(address), ssl.get());
     // It may fail for what we did not show; the server has shown its own then.
     SSL_connect(ssl.get());
     certificate.reset(SSL_get1_peer_certificate(ssl.get()));

@@ -27,6 +27,7 @@
 #include "client/doctor/machine.h"
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/shortlist/builds/faiss_build.h"
 #include "tests/client/temporary_file.h"
@@ -37,6 +38,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -251,6 +253,52 @@ TEST(ServerTest, TellsWhenTheCertificateEnds) {
   EXPECT_THAT(CertificateExpiry("127.0.0.1:1"),
               StatusIs(absl::StatusCode::kUnavailable,
                        HasSubstr("127.0.0.1:1 shows no certificate")));
+}
+
+// The names that servers are asked for by, as TLS tells them.
+class AskedFor {
+ public:
+  // Of this server, which must not outlive the object.
+  void Watch(httplib::SSLServer& server) {
+    SSL_CTX_set_tlsext_servername_arg(server.ssl_context(), this);
+    SSL_CTX_set_tlsext_servername_callback(
+        server.ssl_context(), +[](SSL* ssl, int*, void* asked_for) {
+          static_cast<AskedFor*>(asked_for)->Add(
+              SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name));
+          return SSL_TLSEXT_ERR_OK;
+        });
+  }
+  std::vector<std::string> names() {
+    MutexLock lock(&mutex_);
+    return names_;
+  }
+
+ private:
+  void Add(const char* name) {
+    MutexLock lock(&mutex_);
+    names_.emplace_back(name == nullptr ? "" : name);
+  }
+
+  Mutex mutex_;
+  std::vector<std::string> names_ ABSL_GUARDED_BY(mutex_);
+};
+
+TEST(ServerTest, AsksForTheCertificateByTheNameOfTheServer) {
+  const TestAuthority authority("ours");
+  const TestCertificate issued =
+      authority.Issue("DNS:localhost", absl::Hours(100));
+  const TemporaryFile certificate("server.pem", issued.certificate);
+  const TemporaryFile key("server.key", issued.key);
+  AskedFor asked_for;
+  httplib::SSLServer server(certificate.path().c_str(), key.path().c_str());
+  asked_for.Watch(server);
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  EXPECT_OK(CertificateExpiry(absl::StrCat("localhost:", port)));
+  EXPECT_OK(CertificateExpiry(absl::StrCat("127.0.0.1:", port)));
+  server.stop();
+  serving.join();
+  EXPECT_THAT(asked_for.names(), ElementsAre("localhost", ""));
 }
 
 // The server warns of it as well.
