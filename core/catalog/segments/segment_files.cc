@@ -281,7 +281,9 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     ATTENDANT_RETURN_IF_ERROR(source.status());
     ATTENDANT_ASSIGN_OR_RETURN(const auto bytes,
                                directory_->Open(file.name, file.stamp));
-    ATTENDANT_ASSIGN_OR_RETURN(trainings.emplace_back(), LoadTraining(*bytes));
+    auto training = LoadTraining(*bytes);
+    ATTENDANT_RETURN_IF_ERROR(bytes->Verify());
+    ATTENDANT_ASSIGN_OR_RETURN(trainings.emplace_back(), std::move(training));
     named_.insert(file.name);
     training_files_.push_back({std::move(file), IdOf(*trainings.back()),
                                LearnedCountOf(*trainings.back())});
@@ -302,6 +304,8 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     }
     auto segment =
         LoadSegment(empty, row_count, trainings, *scratch_files_, *bytes);
+    // Whatever that met, if the file is another, this is why.
+    ATTENDANT_RETURN_IF_ERROR(bytes->Verify());
     if (!segment.ok()) {
       return PrefixField(segment.status(), absl::StrCat(file.name, ": "));
     }

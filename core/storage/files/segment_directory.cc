@@ -75,13 +75,29 @@ class StampedFileWriter : public StampedFile {
   std::string block_;
 };
 
-class FileSource : public ByteSource {
+class FileSource : public StampedSource {
  public:
   FileSource(std::string path, std::unique_ptr<FileReader> file,
-             std::uint64_t size)
-      : path_(std::move(path)), file_(std::move(file)), left_(size) {}
+             std::uint64_t size, FileStamp stamp)
+      : path_(std::move(path)),
+        file_(std::move(file)),
+        size_(size),
+        stamp_(std::move(stamp)),
+        left_(size) {}
 
   std::uint64_t left() const override { return left_ + buffered(); }
+
+  absl::Status Verify() override {
+    while (read_.ok() && left_ > 0) FillBlock().IgnoreError();
+    ATTENDANT_RETURN_IF_ERROR(read_);
+    const FileStamp found = {.size = size_, .hash = hash_.Text()};
+    if (found == stamp_ || ATTENDANT_PLANTED_BUG("skip_segment_checksum")) {
+      return absl::OkStatus();
+    }
+    return absl::DataLossError(absl::StrCat(
+        path_, " is damaged: it has ", found.size, " bytes of checksum ",
+        found.hash, ", want ", stamp_.size, " of checksum ", stamp_.hash));
+  }
 
  private:
   std::size_t buffered() const { return block_.size() - at_; }
@@ -93,14 +109,11 @@ class FileSource : public ByteSource {
       bytes = bytes.subspan(have);
       block_.clear();
       at_ = 0;
-      if (bytes.size() >= kFileBlockBytes) {
-        left_ -= bytes.size();
-        return Fill(bytes);
+      while (bytes.size() >= kFileBlockBytes) {
+        ATTENDANT_RETURN_IF_ERROR(Fill(bytes.first(kFileBlockBytes)));
+        bytes = bytes.subspan(kFileBlockBytes);
       }
-      block_.resize(static_cast<std::size_t>(
-          std::min<std::uint64_t>(left_, kFileBlockBytes)));
-      left_ -= block_.size();
-      ATTENDANT_RETURN_IF_ERROR(Fill(block_));
+      ATTENDANT_RETURN_IF_ERROR(FillBlock());
     }
     if (!bytes.empty()) {
       std::memcpy(bytes.data(), block_.data() + at_, bytes.size());
@@ -109,32 +122,36 @@ class FileSource : public ByteSource {
     return absl::OkStatus();
   }
 
+  absl::Status FillBlock() {
+    at_ = 0;
+    block_.resize(static_cast<std::size_t>(
+        std::min<std::uint64_t>(left_, kFileBlockBytes)));
+    return Fill(block_);
+  }
+
+  // The checksum is that of the bytes that are given out, and of no others.
   absl::Status Fill(std::span<std::byte> bytes) {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::size_t size, file_->Read(bytes));
-    if (size == bytes.size()) return absl::OkStatus();
-    return absl::DataLossError(absl::StrCat(path_, " has become shorter"));
+    const absl::StatusOr<std::size_t> size = file_->Read(bytes);
+    if (!size.ok()) {
+      read_ = size.status();
+    } else if (*size < bytes.size()) {
+      read_ = absl::DataLossError(absl::StrCat(path_, " has become shorter"));
+    }
+    left_ -= bytes.size();
+    hash_.Update({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    return read_;
   }
 
   const std::string path_;
   const std::unique_ptr<FileReader> file_;
+  const std::uint64_t size_;
+  const FileStamp stamp_;
+  absl::Status read_;  // the first error
+  StreamHash hash_;
   std::uint64_t left_;  // beyond the block
   std::vector<std::byte> block_;
   std::size_t at_ = 0;
 };
-
-absl::StatusOr<FileStamp> StampOf(FileReader& file) {
-  FileStamp stamp;
-  StreamHash hash;
-  while (true) {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::string block,
-                               file.Read(kFileBlockBytes));
-    hash.Update(block);
-    stamp.size += block.size();
-    if (block.size() < kFileBlockBytes) break;
-  }
-  stamp.hash = hash.Text();
-  return stamp;
-}
 
 }  // namespace
 
@@ -152,21 +169,16 @@ absl::StatusOr<std::unique_ptr<StampedFile>> SegmentDirectory::Create(
   return std::make_unique<StampedFileWriter>(path_, std::move(file), cancelled);
 }
 
-absl::StatusOr<std::unique_ptr<ByteSource>> SegmentDirectory::Open(
+absl::StatusOr<std::unique_ptr<StampedSource>> SegmentDirectory::Open(
     const std::string& name, const FileStamp& stamp) const {
   const std::string path = path_of(name);
   ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files_.PathExists(path));
   if (!exists) return absl::DataLossError(absl::StrCat(path, " is missing"));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t size, files_.FileSize(path));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<FileReader> file,
                              files_.OpenToRead(path));
-  ATTENDANT_ASSIGN_OR_RETURN(const FileStamp found, StampOf(*file));
-  if (found != stamp && !ATTENDANT_PLANTED_BUG("skip_segment_checksum")) {
-    return absl::DataLossError(absl::StrCat(
-        path, " is damaged: it has ", found.size, " bytes of checksum ",
-        found.hash, ", want ", stamp.size, " of checksum ", stamp.hash));
-  }
-  ATTENDANT_ASSIGN_OR_RETURN(file, files_.OpenToRead(path));
-  return std::make_unique<FileSource>(path, std::move(file), found.size);
+  return std::make_unique<FileSource>(path, std::move(file),
+                                      static_cast<std::uint64_t>(size), stamp);
 }
 
 absl::Status SegmentDirectory::PutManifest(absl::string_view bytes) const {

@@ -34,6 +34,16 @@ class StampedFile : public ByteSink {
   virtual absl::StatusOr<FileStamp> Commit() = 0;
 };
 
+// A file that is being read. Its bytes may be any until Verify says that they
+// are those that were written: who reads them keeps to sizes that make sense,
+// and uses nothing that came of them before.
+class StampedSource : public ByteSource {
+ public:
+  // Reads what is left. DataLoss naming the file if its bytes, as they were
+  // given out, are not as stamped; errors of reading it. Last.
+  virtual absl::Status Verify() = 0;
+};
+
 // DIRECTORY/MANIFEST says which files there are; the others mean nothing.
 // Thread-safe, but one thread at a time writes.
 class SegmentDirectory {
@@ -49,9 +59,8 @@ class SegmentDirectory {
       const std::string& name, std::uint64_t byte_count,
       const std::atomic<bool>* cancelled = nullptr) const;
 
-  // The file from its beginning, after all of it was read once and found as
-  // stamped. DataLoss naming the file if it is missing or another.
-  absl::StatusOr<std::unique_ptr<ByteSource>> Open(
+  // The file from its beginning. DataLoss naming the file if it is missing.
+  absl::StatusOr<std::unique_ptr<StampedSource>> Open(
       const std::string& name, const FileStamp& stamp) const;
 
   // Replaces the manifest; synced.
