@@ -60,7 +60,7 @@ httplib::Result Get(const ServerToExamine& server, const std::string& path,
   return client->Get(path, headers);
 }
 
-// As the server begins its warnings of a certificate that ends.
+// As the server begins its warnings of a certificate that ends: ExpiryWarning.
 constexpr absl::string_view kOfCertificate = "the TLS certificate ";
 
 // `certificate_told`: what it warns of there is known.

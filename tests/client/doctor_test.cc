@@ -30,6 +30,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "core/shortlist/builds/faiss_build.h"
+#include "service/security/certificate_expiry.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
@@ -301,6 +302,15 @@ TEST(ServerTest, AsksForTheCertificateByTheNameOfTheServer) {
   EXPECT_THAT(asked_for.names(), ElementsAre("localhost", ""));
 }
 
+// The page /readyz of a server whose certificate ends in so long: the words are
+// the server's own, by which the doctor knows them.
+std::string ReadyWithCertificate(absl::Duration validity) {
+  const absl::Time now = absl::Now();
+  nlohmann::json page;
+  page["warnings"] = {ExpiryWarning(now + validity, now).value_or("none")};
+  return page.dump();
+}
+
 // The server warns of it as well.
 TEST(ServerTest, ACertificateIsToldOfOnce) {
   const TestAuthority authority("ours");
@@ -311,7 +321,7 @@ TEST(ServerTest, ACertificateIsToldOfOnce) {
   const TemporaryFile ca("ca.pem", authority.certificate());
   httplib::SSLServer server(certificate.path().c_str(), key.path().c_str());
   server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
-    page.set_content(R"({"warnings": ["the TLS certificate expires soon"]})",
+    page.set_content(ReadyWithCertificate(absl::Hours(100)),
                      "application/json");
   });
   const int port = server.bind_to_any_port("127.0.0.1");
@@ -331,8 +341,7 @@ TEST(ServerTest, ACertificateIsToldOfOnce) {
 TEST(ServerTest, AWarningOfACertificateNamesThePageOnTls) {
   httplib::Server server;
   server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
-    page.set_content(R"({"warnings": ["the TLS certificate expires soon"]})",
-                     "application/json");
+    page.set_content(ReadyWithCertificate(-absl::Hours(1)), "application/json");
   });
   const int port = server.bind_to_any_port("127.0.0.1");
   std::thread serving([&] { server.listen_after_bind(); });
@@ -350,7 +359,10 @@ TEST(ServerTest, AWarningOfACertificateNamesThePageOnTls) {
 TEST(ServerTest, ACertificateThatEndsSoonIsToldOf) {
   const absl::Time now = absl::FromUnixSeconds(1767225600);
   constexpr absl::Duration kDay = absl::Hours(24);
-  EXPECT_EQ(ExamineExpiry(now + 14 * kDay, now).verdict, Verdict::kOk);
+  // From when on the server warns as well.
+  EXPECT_EQ(ExamineExpiry(now + kExpiryNotice, now).verdict, Verdict::kOk);
+  EXPECT_EQ(ExamineExpiry(now + kExpiryNotice - absl::Seconds(1), now).verdict,
+            Verdict::kWarning);
   const Finding soon = ExamineExpiry(now + 13 * kDay, now);
   EXPECT_EQ(soon.verdict, Verdict::kWarning);
   EXPECT_EQ(soon.text, "expires at 2026-01-14T00:00:00+00:00");
