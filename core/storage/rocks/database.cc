@@ -520,13 +520,24 @@ absl::Status Database::GetAll(
   rocksdb::ManagedSnapshot state(db.get());
   rocksdb::ReadOptions options;
   options.snapshot = state.snapshot();
-  std::string value;
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    const rocksdb::Status status = db->Get(options, keys[i], &value);
-    const bool found = !status.IsNotFound();
-    if (found) ATTENDANT_RETURN_IF_ERROR(FromRocks(status, directory_));
-    ATTENDANT_RETURN_IF_ERROR(visit(
-        i, found ? std::optional<absl::string_view>(value) : std::nullopt));
+  // The items of a request; the values of so many are in memory at once.
+  constexpr std::size_t kMostTogether = 256;
+  for (std::size_t begin = 0; begin < keys.size(); begin += kMostTogether) {
+    const std::size_t count = std::min(kMostTogether, keys.size() - begin);
+    const auto batch = keys.subspan(begin, count);
+    const std::vector<rocksdb::Slice> slices(batch.begin(), batch.end());
+    std::vector<rocksdb::PinnableSlice> values(count);
+    std::vector<rocksdb::Status> statuses(count);
+    db->MultiGet(options, db->DefaultColumnFamily(), count, slices.data(),
+                 values.data(), statuses.data());
+    for (std::size_t i = 0; i < count; ++i) {
+      std::optional<absl::string_view> value;
+      if (!statuses[i].IsNotFound()) {
+        ATTENDANT_RETURN_IF_ERROR(FromRocks(statuses[i], directory_));
+        value = ToView(values[i]);
+      }
+      ATTENDANT_RETURN_IF_ERROR(visit(begin + i, value));
+    }
   }
   return absl::OkStatus();
 }

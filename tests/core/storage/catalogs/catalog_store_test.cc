@@ -364,6 +364,32 @@ TEST_F(CatalogStoreTest, AGroupIsWrittenAsItsWritesOneByOne) {
   EXPECT_EQ(visited, 1);
 }
 
+// From tables and from memory, some twice, more than are looked for together.
+TEST_F(CatalogStoreTest, ManyItemsComeInTheOrderTheyWereAskedFor) {
+  constexpr int kItems = 500;
+  Open();
+  ASSERT_OK(WriteItems(*catalog_, 0, kItems / 2, 1));
+  Open();
+  ASSERT_OK(WriteItems(*catalog_, kItems / 2, kItems, 2));
+  std::vector<int> asked;
+  for (int i = 0; i < 2 * kItems; ++i) asked.push_back(i * 7 % (kItems + 10));
+  std::vector<std::string> names;
+  for (const int i : asked) names.push_back(TestItem(i).id);
+  const std::vector<absl::string_view> ids(names.begin(), names.end());
+  std::vector<std::optional<StoredItem>> want;
+  for (const int i : asked) {
+    want.emplace_back();
+    if (i < kItems) want.back() = {TestItem(i), i < kItems / 2 ? 1 : 2};
+  }
+  std::vector<std::optional<StoredItem>> stored;
+  ASSERT_OK(catalog_->Get(ids, [&](std::size_t i, const auto& item) {
+    EXPECT_EQ(i, stored.size());
+    stored.push_back(item);
+    return absl::OkStatus();
+  }));
+  EXPECT_EQ(stored, want);
+}
+
 TEST_F(CatalogStoreTest, RequestsOfOneGroupAreForgottenInTheirOrder) {
   Open();
   std::vector<std::string> ids;
