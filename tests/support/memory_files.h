@@ -16,7 +16,8 @@ namespace attendant {
 
 class MemoryFiles : public ScratchFiles {
  public:
-  // Of the next files: before the first byte, and after so many of them.
+  // Of the next files: before the first byte, after so many of them, and once
+  // all are there and to be synced.
   void FailToCreate(absl::Status status) {
     MutexLock lock(&mutex_);
     create_status_ = std::move(status);
@@ -25,6 +26,10 @@ class MemoryFiles : public ScratchFiles {
     MutexLock lock(&mutex_);
     good_bytes_ = byte_count;
     append_status_ = std::move(status);
+  }
+  void FailToMap(absl::Status status) {
+    MutexLock lock(&mutex_);
+    map_status_ = std::move(status);
   }
 
   // Since the beginning.
@@ -67,6 +72,10 @@ class MemoryFiles : public ScratchFiles {
                  : absl::InternalError("memfd");
     }
     absl::StatusOr<FileMapping> Map() override {
+      {
+        MutexLock lock(&files_.mutex_);
+        if (!files_.map_status_.ok()) return files_.map_status_;
+      }
       ++files_.mapped_count_;
       return FileMapping::Map(fd_, size_);
     }
@@ -82,6 +91,7 @@ class MemoryFiles : public ScratchFiles {
   mutable Mutex mutex_;
   absl::Status create_status_ ABSL_GUARDED_BY(mutex_);
   absl::Status append_status_ ABSL_GUARDED_BY(mutex_);
+  absl::Status map_status_ ABSL_GUARDED_BY(mutex_);
   std::int64_t good_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -146,6 +146,13 @@ TEST_F(LiveCatalogLoadTest, AFullDiskLeavesThemInMemory) {
   EXPECT_EQ(mapped(), 2048 * kKeyBytes);
   ExpectAllItems();
   disk_->scratch_files.FailAfter(0, absl::OkStatus());
+  // When all of it is written.
+  disk_->scratch_files.FailToMap(absl::InternalError("can't sync"));
+  Open();
+  EXPECT_THAT(catalog_->recovery().keys_in_memory,
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("can't sync")));
+  EXPECT_EQ(mapped(), 0);
+  ExpectAllItems();
 }
 
 TEST_F(LiveCatalogLoadTest, WithoutRoomOnTheDiskAndInMemoryItIsNotOpened) {

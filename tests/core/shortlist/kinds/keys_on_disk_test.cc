@@ -205,5 +205,23 @@ TEST(KeysOnDiskTest, ADiskThatFillsUpFailsTheBuild) {
   EXPECT_EQ(files.mapped_count(), 0);
 }
 
+// Some file systems only tell at the sync.
+TEST(KeysOnDiskTest, AFileThatCanNotBeSyncedFailsTheBuild) {
+  const KeyTable table = TheKeys();
+  MemoryFiles files;
+  files.FailToMap(absl::ResourceExhaustedError("the disk is full"));
+  PqOptions pq;
+  pq.key_files = &files;
+  IvfOptions ivf;
+  ivf.key_files = &files;
+  for (const absl::Status& status :
+       {PqIndex::Build(table.keys, kDim, ScoreKind::kDot, pq).status(),
+        IvfIndex::Build(table.keys, kDim, ScoreKind::kDot, ivf).status()}) {
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                                 HasSubstr("the disk is full")));
+  }
+  EXPECT_GT(files.appended_bytes(), 0);
+}
+
 }  // namespace
 }  // namespace attendant
