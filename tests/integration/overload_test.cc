@@ -29,6 +29,7 @@
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
 #include "tests/service/raw_call.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
@@ -191,8 +192,23 @@ TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
       ServerProcess::Start(data.path(),
                            {"--workers", "1", "--max-waiting", "4"}));
   FillShop(*server);
+  const auto time_to_answer = [](const Callers& callers) {
+    const std::int64_t enough = callers.answered_count() + Short(2000);
+    const SteadyTime begin = SteadyNow();
+    Await([&] { return callers.answered_count() >= enough; });
+    return TimeSince(begin);
+  };
+  absl::Duration alone;
+  {
+    const Callers caller(server->address(), 1);
+    alone = time_to_answer(caller);
+  }
   Callers callers(server->address(), 12);
   Await([&] { return callers.refused_count() > 20; });
+  const absl::Duration crowded = time_to_answer(callers);
+  // As long as it takes alone, but for what refusals cost; and whatever else
+  // the machine does.
+  EXPECT_LT(crowded, 10 * alone + absl::Seconds(5));
   const int answered_before = callers.answered_count();
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
   for (int i = 0; i < 5; ++i) {
@@ -212,7 +228,9 @@ TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
   EXPECT_THAT(callers.codes(),
               IsSubsetOf({grpc::StatusCode::RESOURCE_EXHAUSTED}));
   // Nothing is left of it.
+  const SteadyTime end = SteadyNow();
   EXPECT_OK(client->Attend(HeavyRequest(1)));
+  EXPECT_LT(TimeSince(end), absl::Seconds(kSanitized ? 10 : 2));
 }
 
 TEST(DrainTest, WhatWasTakenIsAnsweredAndTheRestIsSentElsewhere) {
