@@ -36,6 +36,10 @@ namespace attendant {
 
 class SegmentFiles;
 
+// Of all segments, dead ones too: a merge may make one segment of them. Below
+// 2^31, so that a RowIndex has room for the end of a block behind the last.
+inline constexpr std::int64_t kMostRows = 2'000'000'000;
+
 struct LiveCatalogOptions {
   // AUTO wants an IVF index from so many keys in a field on; below, scoring
   // every key is as quick. What is asked of the index then is in PlanQuery.
@@ -56,6 +60,8 @@ struct LiveCatalogOptions {
   std::int64_t max_logged_changes = 65536;
   // How often indexes are asked whether queries came that they may learn from.
   absl::Duration learn_interval = absl::Seconds(5);
+  // Writes that lead to more are refused; fewer in tests.
+  std::int64_t max_row_count = kMostRows;
 };
 
 // State of one key field's index.
@@ -307,6 +313,9 @@ class LiveCatalog {
                std::span<PendingWrite* const> before,
                const Snapshot& state) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // ResourceExhausted if so many rows more would be too many.
+  absl::Status CheckRowCount(const Snapshot& state,
+                             std::size_t added_count) const;
   // Adds the write to the group, if it is not refused, a repeat or empty.
   absl::Status AddToGroup(PendingWrite& pending, NextState& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -519,6 +519,21 @@ bool LiveCatalog::MayJoin(const PendingWrite& pending,
                      });
 }
 
+absl::Status LiveCatalog::CheckRowCount(const Snapshot& state,
+                                        std::size_t added_count) const {
+  auto row_count = static_cast<std::int64_t>(added_count);
+  for (const SegmentView& view : state.segments) row_count += view.row_end;
+  if (row_count <= options_.max_row_count) return absl::OkStatus();
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("the write would bring catalog '", record_.name, "' to ",
+                   row_count, " rows, of which it may have ",
+                   options_.max_row_count,
+                   "; deleted and replaced items count until a merge of "
+                   "segments leaves them out"),
+      kOverLimit);
+}
+
 absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<WriteOutcome> repeat,
@@ -542,6 +557,8 @@ absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
       pending.byte_count += ByteCount(*item);
   }
   if (!write.upserts.empty()) {
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckRowCount(*next.snapshot, write.upserts.size()));
     ATTENDANT_ASSIGN_OR_RETURN(
         MemoryBudget::Account room,
         ReserveMemory("the write",

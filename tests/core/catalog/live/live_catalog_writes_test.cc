@@ -173,6 +173,24 @@ TEST_F(LiveCatalogWritesTest, ItemsKeepTheSequenceOfTheirLastWrite) {
   EXPECT_EQ(items[1].sequence, 2);
 }
 
+// Row numbers would run out; so many rows no test has.
+TEST_F(LiveCatalogWritesTest, RowsBeyondTheMostAreRefused) {
+  LiveCatalogOptions options;
+  options.max_row_count = 4;
+  OpenCatalog(schema_, options);
+  Upsert({MakeItem("a", {1}), MakeItem("b", {2}), MakeItem("c", {3})});
+  Upsert({MakeItem("a", {4})});  // the row before is there still
+  const auto status =
+      catalog_->Upsert(std::vector{MakeItem("b", {5})}, "").status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
+                               HasSubstr("to 5 rows, of which it may have 4")));
+  EXPECT_EQ(ReasonOf(status), kOverLimit);
+  EXPECT_EQ(KeyOf("b"), 2);
+  // Deletes need no rows.
+  Delete({"b"});
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 2);
+}
+
 TEST_F(LiveCatalogWritesTest, UpsertIfAbsentInsertsOnce) {
   EXPECT_OK(UpsertIf(MakeItem("a", {1}), kIfAbsent));
   const auto second = UpsertIf(MakeItem("a", {2}), kIfAbsent);
