@@ -4,13 +4,25 @@
 
 #include <atomic>
 #include <future>
+#include <memory>
 #include <thread>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "absl/time/time.h"
 
 namespace attendant {
 namespace {
+
+// Adds a task of the owner that never begins. The future is ready once Remove
+// has dropped it, and waits for what runs.
+std::future<void> AddTaskToDrop(BackgroundWorker& worker, const void* owner) {
+  auto dropped = std::make_shared<std::promise<void>>();
+  std::future<void> future = dropped->get_future();
+  const std::shared_ptr<void> at_end(
+      nullptr, [dropped](void*) { dropped->set_value(); });
+  worker.Add(owner, absl::Hours(1), [at_end] {});
+  return future;
+}
 
 TEST(BackgroundWorkerTest, RunsTasksInTheOrderTheyAreDue) {
   std::vector<int> ran;
@@ -84,7 +96,8 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfAllLanes) {
     int owner;
     std::promise<void> started[3];
     std::promise<void> go[3];
-    std::atomic<bool> removed = false;
+    std::atomic<int> ended = 0;
+    int ended_before = 0;
     BackgroundWorker worker;
     for (const Lane lane : {Lane::kLong, Lane::kFirst, Lane::kShort}) {
       const int i = static_cast<int>(lane);
@@ -93,22 +106,30 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfAllLanes) {
           [&, i] {
             started[i].set_value();
             go[i].get_future().wait();
+            ++ended;
           },
           lane);
       started[i].get_future().wait();
     }
+    std::future<void> dropped = AddTaskToDrop(worker, &owner);
     std::thread remover([&] {
       worker.Remove(&owner);
-      removed = true;
+      ended_before = ended;
     });
+    dropped.wait();
     for (const int i : {0, 1, 2}) {
-      if (i != last) go[i].set_value();
+      if (i == last) continue;
+      go[i].set_value();
+      // The next task of its lane: the worker has told that it ended.
+      std::promise<void> next;
+      worker.Add(
+          nullptr, absl::ZeroDuration(), [&] { next.set_value(); },
+          static_cast<Lane>(i));
+      next.get_future().wait();
     }
-    // One that waits for no task, or not for all, is done by then.
-    absl::SleepFor(absl::Milliseconds(50));
-    EXPECT_FALSE(removed) << last;
     go[last].set_value();
     remover.join();
+    EXPECT_EQ(ended_before, 3) << last;
   }
 }
 
@@ -125,9 +146,9 @@ TEST(BackgroundWorkerTest, RemoveDropsWhatARunningTaskAdds) {
     worker.Add(&owner, absl::Hours(1), [&] { ran = true; });
   });
   started.get_future().wait();
+  std::future<void> dropped = AddTaskToDrop(worker, &owner);
   std::thread remover([&] { worker.Remove(&owner); });
-  // It has looked at what waits by then.
-  absl::SleepFor(absl::Milliseconds(50));
+  dropped.wait();
   go.set_value();
   remover.join();
   worker.Hurry(&owner);
