@@ -5,6 +5,7 @@
 #include <atomic>
 #include <future>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -155,6 +156,36 @@ TEST(BackgroundWorkerTest, RemoveDropsWhatARunningTaskAdds) {
   worker.Add(&next, absl::ZeroDuration(), [&] { done.set_value(); });
   done.get_future().wait();
   EXPECT_FALSE(ran);
+}
+
+TEST(BackgroundWorkerTest, WhatHasNoMemoryIsDoneAgain) {
+  int owner;
+  std::atomic<int> begun = 0;
+  std::promise<void> done;
+  BackgroundWorker worker;
+  worker.Add(&owner, absl::ZeroDuration(), [&] {
+    if (++begun == 1) throw std::bad_alloc();
+    done.set_value();
+  });
+  done.get_future().wait();
+  worker.Remove(&owner);
+  EXPECT_EQ(begun, 2);
+}
+
+TEST(BackgroundWorkerTest, WhatHasNoMemoryIsRemovedAsWell) {
+  int owner;
+  std::atomic<int> begun = 0;
+  std::promise<void> started;
+  BackgroundWorker worker;
+  worker.Add(&owner, absl::ZeroDuration(), [&] {
+    if (++begun == 1) started.set_value();
+    throw std::bad_alloc();
+  });
+  started.get_future().wait();
+  worker.Remove(&owner);
+  const int before = begun;
+  worker.Hurry(&owner);
+  EXPECT_EQ(begun, before);
 }
 
 TEST(BackgroundWorkerTest, DestructionDropsWhatHasNotBegun) {
