@@ -184,19 +184,26 @@ absl::StatusOr<std::uint64_t> LastNumberInLogs(const std::string& directory,
                                                const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> logs,
                              LogsFromLast(directory, files));
+  std::uint64_t last = 0;
   for (const std::string& path : logs) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
                                files.ReadFile(path));
     if (!log.has_value()) continue;
-    std::uint64_t last = 0;
-    ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
-      const std::optional<BatchNumbers> numbers = ReadNumbers(payload);
-      if (numbers.has_value()) last = numbers->last;
-      return numbers.has_value();
-    });
-    if (last > 0) return last;
+    std::uint64_t last_here = 0;
+    const std::size_t end =
+        ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
+          const std::optional<BatchNumbers> numbers = ReadNumbers(payload);
+          if (numbers.has_value()) last_here = numbers->last;
+          return numbers.has_value();
+        });
+    // The last one's number tells; of others RocksDB may pass over it.
+    if (last > 0 && IsFollowed(*log, end)) {
+      return absl::DataLossError(absl::StrCat(
+          "database ", directory, ": ", path, " is damaged at byte ", end));
+    }
+    if (last == 0) last = last_here;
   }
-  return std::uint64_t{0};
+  return last;
 }
 
 absl::Status CutTornManifest(const std::string& directory, const Files& files) {

@@ -40,6 +40,7 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
 // RocksDB's number of the last write that is whole in a log; 0 if none is.
+// DataLoss if a log before that one has a write behind one that is not whole.
 absl::StatusOr<std::uint64_t> LastNumberInLogs(const std::string& directory,
                                                const Files& files);
 

@@ -167,6 +167,14 @@ bool EndsEarly(absl::string_view log, std::size_t begin) {
          log.size() <= EndOfBlock(at);
 }
 
+bool IsFollowed(absl::string_view log, std::size_t begin) {
+  const std::size_t at = FirstInvalid(log, begin);
+  if (at >= log.size()) return false;
+  const auto record = RecordAt(log, at);
+  // Without a header that makes sense nothing is known of the block.
+  return WriteFollows(log, record ? NextAfter(record->end) : EndOfBlock(at));
+}
+
 std::optional<std::size_t> FindTornTail(absl::string_view log) {
   const std::size_t begin =
       ForEachWrite(log, [](std::size_t, absl::string_view) { return true; });
@@ -179,9 +187,7 @@ std::optional<std::size_t> FindTornTail(absl::string_view log) {
   if (!HasZeroSector(log, at, end) && !EndsInZeros(log, end)) {
     return std::nullopt;
   }
-  if (WriteFollows(log, record ? NextAfter(end) : EndOfBlock(at))) {
-    return std::nullopt;
-  }
+  if (IsFollowed(log, begin)) return std::nullopt;
   return begin;
 }
 

@@ -27,6 +27,10 @@ std::size_t ForEachWrite(
 // off by the end of the log, and nothing else is wrong with it. Thread-safe.
 bool EndsEarly(absl::string_view log, std::size_t begin);
 
+// True if another write begins behind the record that is wrong in the one at
+// `begin`, where ForEachWrite ended: no power cut leaves that. Thread-safe.
+bool IsFollowed(absl::string_view log, std::size_t begin);
+
 // Where a last write begins that never got to the disk as a whole: a power cut
 // leaves zeros where a file system had made room and not written yet: whole
 // sectors in the write's record or in place of it, or all from somewhere on.

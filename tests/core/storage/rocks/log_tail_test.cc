@@ -129,6 +129,29 @@ TEST(LogTailTest, WithDamageBeforeAWriteThatFailedNothingIsCut) {
   EXPECT_EQ(ReadLog(directory / "000009.log"), third);
 }
 
+// RocksDB goes on at the next block as if nothing had been there.
+TEST(LogTailTest, DamageInALogBeforeTheLastIsSeen) {
+  const ScratchDirectory directory;
+  const std::string log = LogOf({20000, 20000, 20000});
+  const std::size_t second = LogOf({20000}).size();
+  const auto last_number = [&](const std::string& earlier) {
+    WriteLog(directory / "000001.log", earlier);
+    WriteLog(directory / "000002.log", log);
+    return LastNumberInLogs(directory.path(), Files());
+  };
+  EXPECT_THAT(
+      last_number(WithZeros(log, second, second + kHeaderBytes)).status(),
+      StatusIs(absl::StatusCode::kDataLoss,
+               HasSubstr("000001.log is damaged at byte")));
+  // A write that failed ends a log.
+  for (const std::string& earlier :
+       {log, log.substr(0, log.size() - 100),
+        WithZeros(log, log.size() - 1000, log.size())}) {
+    ASSERT_OK_AND_ASSIGN(const std::uint64_t last, last_number(earlier));
+    EXPECT_EQ(last, 3u);
+  }
+}
+
 TEST(LogTailTest, WholeLogsAreNotTorn) {
   for (const std::vector<std::size_t>& sizes :
        std::vector<std::vector<std::size_t>>{
