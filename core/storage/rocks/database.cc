@@ -520,23 +520,30 @@ absl::Status Database::GetAll(
   rocksdb::ManagedSnapshot state(db.get());
   rocksdb::ReadOptions options;
   options.snapshot = state.snapshot();
-  // The items of a request; the values of so many are in memory at once.
+  // The items of a request, as many as together have so many bytes; the others
+  // are read one by one.
   constexpr std::size_t kMostTogether = 256;
+  options.value_size_soft_limit = 4 << 20;
+  rocksdb::ColumnFamilyHandle* const column = db->DefaultColumnFamily();
   for (std::size_t begin = 0; begin < keys.size(); begin += kMostTogether) {
     const std::size_t count = std::min(kMostTogether, keys.size() - begin);
     const auto batch = keys.subspan(begin, count);
     const std::vector<rocksdb::Slice> slices(batch.begin(), batch.end());
     std::vector<rocksdb::PinnableSlice> values(count);
     std::vector<rocksdb::Status> statuses(count);
-    db->MultiGet(options, db->DefaultColumnFamily(), count, slices.data(),
-                 values.data(), statuses.data());
+    db->MultiGet(options, column, count, slices.data(), values.data(),
+                 statuses.data());
     for (std::size_t i = 0; i < count; ++i) {
+      if (statuses[i].IsAborted()) {
+        statuses[i] = db->Get(options, column, slices[i], &values[i]);
+      }
       std::optional<absl::string_view> value;
       if (!statuses[i].IsNotFound()) {
         ATTENDANT_RETURN_IF_ERROR(FromRocks(statuses[i], directory_));
         value = ToView(values[i]);
       }
       ATTENDANT_RETURN_IF_ERROR(visit(begin + i, value));
+      values[i].Reset();
     }
   }
   return absl::OkStatus();
