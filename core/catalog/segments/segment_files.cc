@@ -136,8 +136,9 @@ bool LoadRow(const CatalogSchema& schema, ByteReader& reader, RowTable& rows) {
   Attributes attributes;
   std::uint32_t opaque_size;
   std::string opaque_value;
-  if (!reader.Read(id_size) || !reader.ReadText(id_size, id) ||
-      !reader.Read(has_value) || has_value > 1 ||
+  if (!reader.Read(id_size) || id_size < 1 || id_size > kMaxItemIdBytes ||
+      !reader.ReadText(id_size, id) || !reader.Read(has_value) ||
+      has_value > 1 ||
       !reader.ReadFloats(
           has_value * static_cast<std::uint64_t>(schema.value_dim), value) ||
       !ReadAttributes(schema, reader, attributes) ||
