@@ -45,7 +45,8 @@ class LearnedMass {
 
   // Notes a query [dim]. It is kept with the same probability as all others
   // that came since the kept ones were taken (Algorithm R; Vitter 1985, sec.
-  // 3), but for those that come while these are looked at. Waits for nobody.
+  // 3), but for one that comes while another thread is at those that are kept.
+  // Waits for nobody.
   void Asked(std::span<const float> query);
 
   bool is_due() const {
