@@ -64,11 +64,13 @@ void BackgroundWorker::Add(const void* owner, absl::Duration delay,
   changed_.NotifyAll();
 }
 
-void BackgroundWorker::Hurry(const void* owner) {
+void BackgroundWorker::Hurry(const void* owner, Lane lane) {
   {
     MutexLock lock(&mutex_);
     for (Task& task : tasks_) {
-      if (task.owner == owner) task.due = SteadyTime::min();
+      if (task.owner == owner && task.lane == lane) {
+        task.due = SteadyTime::min();
+      }
     }
   }
   changed_.NotifyAll();

@@ -34,8 +34,8 @@ class BackgroundWorker {
   void Add(const void* owner, absl::Duration delay, std::function<void()> task,
            Lane lane = Lane::kLong);
 
-  // Makes the owner's tasks due now.
-  void Hurry(const void* owner);
+  // Makes the owner's tasks of a lane due now.
+  void Hurry(const void* owner, Lane lane = Lane::kLong);
 
   // Drops the owner's tasks that have not begun and waits for those that have;
   // the same of what these add. Not to be called from a task.

@@ -228,8 +228,8 @@ class LiveCatalog {
   // Why the last index build failed or was put off, or OK. It is tried again by
   // itself.
   absl::Status merge_status() const;
-  // Why the files of segments could not be written, or OK. It is tried again
-  // after the next merge.
+  // Why the files of segments could not be written, or OK. It is tried again by
+  // itself, and after the next merge.
   absl::Status save_status() const;
   const Recovery& recovery() const { return recovery_; }
   // The record as it is now, and what never changes of it.
@@ -361,7 +361,8 @@ class LiveCatalog {
   void ResolveWantedIndexes(Snapshot& next) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MergePlan Plan(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Whether the log of changes has grown long, and may be cut.
+  // Whether the log of changes has grown long and may be cut, or files could
+  // not be written.
   bool IsSaveDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sees to it that what can be sealed or merged will be: what learns anew, or
   // waits for writes to settle, after a while.
@@ -369,6 +370,7 @@ class LiveCatalog {
   void ScheduleSeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void HurryMerge() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Room for what is under way; see MemoryBudget::Reserve.
   absl::StatusOr<MemoryBudget::Account> ReserveMemory(absl::string_view what,
                                                       std::int64_t bytes) const;
@@ -396,6 +398,9 @@ class LiveCatalog {
   // Of one that failed: rows go to the segment again that it took, unless there
   // is another since.
   void GiveBackGrowing(MergeStep& step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of one that had no memory for its end, and is done again: it may never be.
+  void LetGo(std::shared_ptr<const Segment> LiveCatalog::*taken)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // False if it has made keys by a model that was taken back meanwhile, and may
   // be deleted by now.
   bool IsWanted(const MergeStep& step) const

@@ -6,6 +6,7 @@
 #include <new>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/time/clock.h"
 #include "core/base/fail_point.h"
 #include "core/base/spare_time.h"
@@ -87,14 +88,17 @@ MergePlan LiveCatalog::Plan(bool settled) const {
   const MergePlan plan =
       PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
   // A few rows would hold the whole log: only deletes may have come since.
-  return !plan.needed() && IsSaveDue()
-             ? PlanTail(*current_, growing_.rows.get())
-             : plan;
+  const bool holds_log =
+      logged_change_count_ >= options_.max_logged_changes && IsSaveDue();
+  return !plan.needed() && holds_log ? PlanTail(*current_, growing_.rows.get())
+                                     : plan;
 }
 
 bool LiveCatalog::IsSaveDue() const {
-  if (logged_change_count_ < options_.max_logged_changes ||
-      save_pause_.IsOn() || store_->segment_directory() == nullptr) {
+  const bool is_wanted = logged_change_count_ >= options_.max_logged_changes ||
+                         save_pause_.failure_count > 0;
+  if (!is_wanted || save_pause_.IsOn() ||
+      store_->segment_directory() == nullptr) {
     return false;
   }
   const std::optional<std::int64_t> covered = SegmentFiles::Covered(*current_);
@@ -103,6 +107,7 @@ bool LiveCatalog::IsSaveDue() const {
 
 void LiveCatalog::ScheduleDue() {
   ScheduleSeal();
+  if (save_pause_.IsOn()) ScheduleRetry(TimeUntil(save_pause_.end));
   const MergePlan now = Plan(/*settled=*/false);
   if (now.needed() && !now.retrains) {
     ScheduleMerge(absl::ZeroDuration());
@@ -122,7 +127,7 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   if (merge_pause_.IsOn()) return ScheduleRetry(TimeUntil(merge_pause_.end));
   if (await_count_ > 0) delay = absl::ZeroDuration();
   if (merge_scheduled_) {
-    if (delay == absl::ZeroDuration()) background_->Hurry(this);
+    if (delay == absl::ZeroDuration()) HurryMerge();
     return;
   }
   // Without an index its queries score every key: not behind what another
@@ -134,6 +139,11 @@ void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   // Once there is a task, for which there may be no memory. It waits for
   // mutex_, as all do that are scheduled here.
   merge_scheduled_ = true;
+}
+
+void LiveCatalog::HurryMerge() {
+  background_->Hurry(this, Lane::kLong);
+  background_->Hurry(this, Lane::kFirst);
 }
 
 void LiveCatalog::ScheduleSeal() {
@@ -255,6 +265,8 @@ void LiveCatalog::GiveBackGrowing(MergeStep& step) {
 
 absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
     const MergeStep& step) const {
+  // Made while there is memory.
+  const absl::Status no_memory = NoMemoryToMerge();
   try {
     absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
     RunInSpareTime(step.share, [&] {
@@ -263,7 +275,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
     });
     return merged;
   } catch (const std::bad_alloc&) {
-    return NoMemoryToMerge();
+    return no_memory;
   }
 }
 
@@ -285,21 +297,26 @@ absl::Status LiveCatalog::EndStep(
     GiveBackGrowing(step);
     return merged.status();
   }
-  absl::Status status;
+  absl::Status status = NoMemoryToMerge();
   try {
     status = PublishMerged(*merged, step);
   } catch (const std::bad_alloc&) {
-    status = NoMemoryToMerge();
+    // As it stands.
   }
   if (!status.ok()) GiveBackGrowing(step);
   return status;
+}
+
+void LiveCatalog::LetGo(std::shared_ptr<const Segment> LiveCatalog::*taken) {
+  MutexLock lock(&mutex_);
+  this->*taken = nullptr;
+  changed_.NotifyAll();
 }
 
 void LiveCatalog::SealOnce() {
   MergeStep step;
   {
     MutexLock lock(&mutex_);
-    sealing_ = nullptr;  // of one that had no memory to end
     step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get());
     if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
       seal_scheduled_ = false;
@@ -308,6 +325,7 @@ void LiveCatalog::SealOnce() {
     }
     sealing_ = step.before->segments[step.plan.first].segment;
   }
+  absl::Cleanup without_memory = [this] { LetGo(&LiveCatalog::sealing_); };
   auto merged = Merged(step);
   ATTENDANT_FAIL_POINT("seal.before_publish");
   absl::Status status;
@@ -317,6 +335,7 @@ void LiveCatalog::SealOnce() {
     sealing_ = nullptr;
     changed_.NotifyAll();
   }
+  std::move(without_memory).Cancel();
   ATTENDANT_FAIL_POINT("seal.after_publish");
   merged = nullptr;
   step.before = nullptr;
@@ -385,9 +404,9 @@ void LiveCatalog::LearnOnce() {
 std::int64_t LiveCatalog::MergeOnce() {
   MergeStep step;
   MergePlan& plan = step.plan;
+  bool begun = false;
   {
     MutexLock lock(&mutex_);
-    merging_ = nullptr;  // of one that had no memory to end
     while (true) {
       const bool settled =
           await_count_ > 0 || TimeSince(last_write_) >= options_.settle_time;
@@ -396,25 +415,24 @@ std::int64_t LiveCatalog::MergeOnce() {
       if (!plan.TakesFrom(*current_, sealing_.get())) break;
       changed_.Wait(&mutex_);
     }
-    if (plan.needed()) {
-      if (!BeginStep(step, merge_status_)) {
-        merge_scheduled_ = false;
-        changed_.NotifyAll();
-        return 0;
-      }
+    begun = plan.needed() && BeginStep(step, merge_status_);
+    if (begun) {
       step.share =
           await_count_ > 0 ? Share::kEven : ShareOf(plan, *step.before);
       merging_ = step.before->segments[plan.end - 1].segment;
     }
   }
-  if (!plan.needed()) {
+  if (!begun) {
     SaveSegments(/*worth_it=*/false, Share::kIdle);
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
-    ScheduleDue();
+    // What was put off is scheduled.
+    if (!plan.needed()) ScheduleDue();
+    ScheduleLearning();
     changed_.NotifyAll();
     return 0;
   }
+  absl::Cleanup without_memory = [this] { LetGo(&LiveCatalog::merging_); };
   auto merged = Merged(step);
   const std::int64_t row_count =
       merged.ok() && *merged != nullptr ? (*merged)->rows->row_count() : 0;
@@ -427,6 +445,7 @@ std::int64_t LiveCatalog::MergeOnce() {
     RaiseKeyLimits();
     ScheduleSeal();
   }
+  std::move(without_memory).Cancel();
   ATTENDANT_FAIL_POINT("merge.after_publish");
   const bool all = plan.first == 0 && plan.end == step.before->segments.size();
   const bool was_trained = SegmentFiles::AnyTrained(*step.before);
@@ -556,7 +575,7 @@ void LiveCatalog::AwaitIndexes() {
   EndPauses();
   while (merge_scheduled_ || seal_scheduled_) {
     // Hurry a merge that waits for writes to settle.
-    background_->Hurry(this);
+    HurryMerge();
     changed_.Wait(&mutex_);
   }
   --await_count_;
@@ -582,6 +601,10 @@ absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
 }
 
 void LiveCatalog::SaveSegments(bool worth_it, Share share) {
+  // Made while there is memory.
+  const absl::Status no_memory =
+      absl::ResourceExhaustedError("out of memory to save segments");
+  absl::Status status;
   std::shared_ptr<const Snapshot> snapshot;
   std::optional<std::int64_t> covered;
   std::int64_t change_count = 0;
@@ -590,8 +613,10 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     // Merges and learning are on two threads: what has little to save does not
     // wait for the other.
     while (true) {
-      if (!worth_it && logged_change_count_ < options_.max_logged_changes)
+      if (!worth_it && save_pause_.failure_count == 0 &&
+          logged_change_count_ < options_.max_logged_changes) {
         return;
+      }
       if (!saving_segments_) break;
       changed_.Wait(&mutex_);
     }
@@ -603,13 +628,12 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     if (!covered || *covered < log_begin_) return;
     saving_segments_ = true;
   }
-  absl::Status status;
   try {
     RunInSpareTime(share, [&] {
       status = segment_files_->Save(*snapshot, *covered, discarded_);
     });
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError("out of memory to save segments");
+    status = no_memory;
   }
   MutexLock lock(&mutex_);
   saving_segments_ = false;

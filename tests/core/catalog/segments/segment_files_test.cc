@@ -4,11 +4,13 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <random>
+#include <thread>
 
 #include "core/base/clock.h"
 #include "core/base/fail_point.h"
@@ -67,6 +69,7 @@ class SegmentFilesTest : public ::testing::Test {
     LiveCatalogOptions options;
     options.settle_time = absl::Hours(1);
     options.learn_interval = absl::Milliseconds(1);
+    options.retry_time = absl::Milliseconds(1);
     options.max_logged_changes = max_logged_changes_;
     ASSERT_OK_AND_ASSIGN(catalog_,
                          LiveCatalog::Open(record_, models_, std::move(items),
@@ -625,6 +628,28 @@ TEST_F(SegmentFilesTest, AFileInTheirPlaceKeepsNothingFromOpening) {
   Restart();
   EXPECT_EQ(catalog_->recovery().segment_count, 1);
   ExpectAll("once they have a directory");
+}
+
+// By itself: nothing is written or merged meanwhile.
+TEST_F(SegmentFilesTest, WhatCouldNotBeWrittenIsWrittenLater) {
+  Open(RichSchema());
+  Write("a", 100);
+  std::filesystem::remove_all(segments_path());
+  std::filesystem::create_directories(directory_ / "segments");
+  std::ofstream(segments_path()) << "a file";
+  Write("b", 1500);
+  catalog_->AwaitIndexes();
+  EXPECT_FALSE(catalog_->save_status().ok());
+  std::filesystem::remove(segments_path());
+  const SteadyTime give_up = SteadyAfter(absl::Minutes(1));
+  while (!catalog_->save_status().ok() && SteadyNow() < give_up) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_OK(catalog_->save_status());
+  Restart();
+  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().replayed_count, 0);
+  ExpectAll("restarted");
 }
 
 TEST_F(SegmentFilesTest, ADeletedCatalogLeavesNoFiles) {
