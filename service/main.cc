@@ -7,13 +7,16 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <latch>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
@@ -54,7 +57,7 @@ absl::string_view AdviceForData(const absl::Status& status) {
       return "; choose another directory with --data-dir";
     case absl::StatusCode::kDataLoss:
       return "; restore the directory from a backup, or move it away to start "
-             "empty";
+             "empty (docs/operations.md, Damage)";
     default:
       return "";
   }
@@ -127,6 +130,25 @@ void Reload(Security& security) {
             {"what_now", "what was read before it is still used"}});
 }
 
+// ResourceExhausted if the system allows fewer threads than a server has before
+// it does anything: RocksDB and gRPC would end the process where one is
+// missing.
+absl::Status CheckThreads() {
+  constexpr std::size_t kLeast = 48;
+  std::latch done(1);
+  std::vector<std::jthread> threads;
+  const absl::Cleanup release = [&done] { done.count_down(); };
+  try {
+    while (threads.size() < kLeast) threads.emplace_back([&] { done.wait(); });
+  } catch (const std::system_error&) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "threads: got ", threads.size(), ", want ", kLeast,
+        " at least: raise the limit of the user (ulimit -u), of the control "
+        "group (TasksMax of systemd, pids.max) or of addresses (ulimit -v)"));
+  }
+  return absl::OkStatus();
+}
+
 int Serve(const Flags& flags) {
   // Debian's Abseil, which gRPC's locks are of, looks for cycles at each of
   // them, under one lock of all threads.
@@ -136,6 +158,9 @@ int Serve(const Flags& flags) {
   std::fflush(stdout);
 
   RaiseOpenFilesLimit();
+  if (const absl::Status threads = CheckThreads(); !threads.ok()) {
+    return Refuse(threads, "");
+  }
   // What it stores is nobody else's to read.
   umask(0077);
   // Of both ports.

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <new>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
@@ -51,6 +52,13 @@ absl::Status RunHandler(const std::function<absl::Status()>& handle) {
     return StatusWithReason(absl::StatusCode::kResourceExhausted,
                             "out of memory", "OUT_OF_MEMORY");
   } catch (const std::exception& exception) {
+    const auto* error = dynamic_cast<const std::system_error*>(&exception);
+    if (error != nullptr &&
+        error->code() == std::errc::resource_unavailable_try_again) {
+      return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                              "the system allows the server no more threads",
+                              "OUT_OF_THREADS");
+    }
     return absl::InternalError(
         absl::StrCat("unexpected exception: ", exception.what()));
   }

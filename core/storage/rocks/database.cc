@@ -92,14 +92,20 @@ constexpr absl::string_view kOfRocks = "RocksDB's number ";
 absl::Status CheckAcknowledged(const std::string& directory,
                                const DatabaseResources& resources,
                                std::uint64_t acknowledged) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::uint64_t in_logs,
-                             LastNumberInLogs(directory, resources.files));
-  if (in_logs >= acknowledged) return absl::OkStatus();
+  ATTENDANT_ASSIGN_OR_RETURN(const LogNumbers in_logs,
+                             NumbersInLogs(directory, resources.files));
+  // From the first on: there are no tables.
+  if (in_logs.first <= 1 && in_logs.last >= acknowledged) {
+    return absl::OkStatus();
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const std::uint64_t in_tables,
                              LastNumberInTables(directory, resources));
-  if (in_tables >= acknowledged) return absl::OkStatus();
-  return AcknowledgedAreLost(directory, kOfRocks, std::max(in_logs, in_tables),
-                             acknowledged);
+  const bool is_gap = in_logs.first > in_tables + 1;
+  const std::uint64_t found =
+      is_gap ? in_tables : std::max(in_logs.last, in_tables);
+  if (!is_gap && found >= acknowledged) return absl::OkStatus();
+  return AcknowledgedAreLost(directory, kOfRocks, found,
+                             std::max(acknowledged, in_logs.last));
 }
 
 // Opens the database, for writing or only to read. What looks damaged may be
@@ -188,6 +194,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
       AcknowledgedMark mark,
       AcknowledgedMark::Open(directory + "/ACKNOWLEDGED", resources.files));
   const std::int64_t acknowledged = mark.get().sequence;
+  const bool was_marked = mark.get().manifest_number != 0;
   ATTENDANT_RETURN_IF_ERROR(
       CheckManifest(directory, resources.files, mark.get()));
   ATTENDANT_RETURN_IF_ERROR(CutTornManifest(directory, resources.files));
@@ -199,6 +206,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   std::unique_ptr<Database> database(
       new Database(directory, resources, std::move(db), std::move(mark)));
   MutexLock lock(&database->mutex_);
+  database->was_marked_ = was_marked;
   database->failure_ = space;
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t sequence,
                              database->ReadSequence());

@@ -56,6 +56,10 @@ class Database {
       const DatabaseResources& resources);
   ~Database();
 
+  // Whether Open found up to where writes were acknowledged. Else the last of
+  // them may be missing: somebody removed the mark.
+  bool was_marked() const { return was_marked_; }
+
   // OK if a Write of so many bytes would find the space that it needs.
   absl::Status CheckSpace(std::uint64_t bytes,
                           DiskReserve reserve = DiskReserve::kKept) const;
@@ -155,6 +159,7 @@ class Database {
   std::uint64_t marked_version_ ABSL_GUARDED_BY(mutex_) = 0;
   // RocksDB's own, of the last write that is stored for good.
   std::uint64_t last_number_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool was_marked_ = false;  // set by Open
   // Why db_ must be opened anew before the next write.
   absl::Status failure_ ABSL_GUARDED_BY(mutex_);
   std::atomic<bool> has_failed_ = false;  // set with mutex_ held

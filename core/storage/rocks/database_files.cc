@@ -61,6 +61,12 @@ std::optional<BatchNumbers> ReadNumbers(absl::string_view payload) {
   return numbers;
 }
 
+// Whether a batch may follow another. One that failed may have the numbers of
+// that which was written in its stead.
+bool GoesOn(const BatchNumbers& before, const BatchNumbers& batch) {
+  return batch.first >= before.first && batch.first <= before.last + 1;
+}
+
 // A log as it is to be.
 struct TrimmedLog {
   std::string path;
@@ -180,30 +186,38 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
       absl::StrCat("database ", directory, ": its manifest is damaged"));
 }
 
-absl::StatusOr<std::uint64_t> LastNumberInLogs(const std::string& directory,
-                                               const Files& files) {
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> logs,
+absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
+                                         const Files& files) {
+  ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> logs,
                              LogsFromLast(directory, files));
-  std::uint64_t last = 0;
+  std::reverse(logs.begin(), logs.end());
+  LogNumbers numbers;
+  std::optional<BatchNumbers> before;
   for (const std::string& path : logs) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
                                files.ReadFile(path));
     if (!log.has_value()) continue;
-    std::uint64_t last_here = 0;
+    bool goes_on = true;
     const std::size_t end =
         ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
-          const std::optional<BatchNumbers> numbers = ReadNumbers(payload);
-          if (numbers.has_value()) last_here = numbers->last;
-          return numbers.has_value();
+          const std::optional<BatchNumbers> batch = ReadNumbers(payload);
+          if (!batch.has_value()) return false;
+          goes_on = !before.has_value() || GoesOn(*before, *batch);
+          if (!goes_on) return false;
+          if (!before.has_value()) numbers.first = batch->first;
+          numbers.last = std::max(numbers.last, batch->last);
+          before = batch;
+          return true;
         });
-    // The last one's number tells; of others RocksDB may pass over it.
-    if (last > 0 && IsFollowed(*log, end)) {
+    // Of the last log RocksDB sees damage, or the number tells; others' it may
+    // pass over.
+    if (!goes_on || (path != logs.back() && IsFollowed(*log, end))) {
       return absl::DataLossError(absl::StrCat(
-          "database ", directory, ": ", path, " is damaged at byte ", end));
+          "database ", directory, ": ", path, " is damaged at byte ", end,
+          goes_on ? "" : ", or what goes before it is missing"));
     }
-    if (last == 0) last = last_here;
   }
-  return last;
+  return numbers;
 }
 
 absl::Status CutTornManifest(const std::string& directory, const Files& files) {

@@ -39,10 +39,15 @@ absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
 absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
-// RocksDB's number of the last write that is whole in a log; 0 if none is.
-// DataLoss if a log before that one has a write behind one that is not whole.
-absl::StatusOr<std::uint64_t> LastNumberInLogs(const std::string& directory,
-                                               const Files& files);
+// RocksDB's numbers of the first write that is whole in a log and of the last;
+// 0 if none is. DataLoss if others between them are not: a log has a write
+// behind one that is not whole, or does not go on where what is before it ends.
+struct LogNumbers {
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
+                                         const Files& files);
 
 // Both cut off what a power cut left of a last write that was never synced, if
 // it left any (see FindTornTail). The log, where that is so, is the last one

@@ -96,6 +96,9 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.track_and_verify_wals_in_manifest = true;
   options.verify_sst_unique_id_in_manifest = true;
 
+  // RocksDB ends the process where the system has no more threads for that.
+  options.max_file_opening_threads = 1;
+
   options.write_buffer_manager = resources.write_buffers;
   options.write_buffer_size = kWriteBufferBytes;
   options.arena_block_size = 64 * 1024;

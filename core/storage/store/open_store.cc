@@ -277,7 +277,10 @@ class RocksStore : public Store {
 
   // Deletes the files of catalogs that were begun or deleted, as far as it can.
   // Items that are neither listed nor noted are those of a list that was lost.
+  // So may be those that are noted, and models that are not listed, where the
+  // last that was written to the list may be missing: they stay.
   absl::Status RemoveLeftOvers() {
+    const bool is_whole = catalogs_->was_marked();
     std::vector<std::string> left;
     ATTENDANT_RETURN_IF_ERROR(
         catalogs_->Scan(Key(kLeftOverTag, ""), Key(kLeftOverTag + 1, ""),
@@ -287,7 +290,8 @@ class RocksStore : public Store {
                         }));
     rocksdb::WriteBatch batch;
     for (const std::string& uid : left) {
-      const absl::Status status = RemoveTrees(uid);
+      const absl::Status status =
+          is_whole ? RemoveTrees(uid) : absl::OkStatus();
       left_overs_.Update(status);
       if (status.ok()) batch.Delete(Key(kLeftOverTag, uid));
     }
@@ -298,7 +302,8 @@ class RocksStore : public Store {
           .IgnoreError();
     }
     ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, List());
-    std::set<std::string> known(left.begin(), left.end());
+    std::set<std::string> known;
+    if (is_whole) known.insert(left.begin(), left.end());
     for (const CatalogRecord& record : list.records) known.insert(record.uid);
     left_overs_.Update(NameUnlisted(known, list.damages.empty()));
     return absl::OkStatus();
@@ -309,7 +314,9 @@ class RocksStore : public Store {
   absl::Status RemoveUnlistedModels() {
     MutexLock lock(&mutex_);
     ATTENDANT_ASSIGN_OR_RETURN(const ModelList list, ListModelRecords());
-    if (!list.damages.empty()) return absl::OkStatus();
+    if (!list.damages.empty() || !catalogs_->was_marked()) {
+      return absl::OkStatus();
+    }
     std::set<ModelFiles::Id> listed;
     for (const ModelRecord& record : list.records) {
       listed.emplace(record.name.name, record.name.version);

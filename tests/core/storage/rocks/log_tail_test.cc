@@ -58,6 +58,35 @@ std::string LogOf(const std::vector<std::size_t>& sizes) {
   return log;
 }
 
+// Two logs of a database, of so many writes each.
+std::vector<std::string> SplitLogOf(int first_count, int second_count,
+                                    std::size_t size) {
+  const ScratchDirectory directory;
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.allow_fallocate = false;
+  rocksdb::DB* opened = nullptr;
+  EXPECT_TRUE(rocksdb::DB::Open(options, directory / "db", &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  std::vector<std::string> logs;
+  for (const int count : {first_count, second_count}) {
+    for (int i = 0; i < count; ++i) {
+      EXPECT_TRUE(db->Put({}, "key", std::string(size, 'x')).ok());
+    }
+    std::filesystem::path last;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(directory / "db")) {
+      if (entry.path().extension() == ".log" && entry.path() > last) {
+        last = entry.path();
+      }
+    }
+    logs.push_back(ReadLog(last));
+    // The next write is in a new log.
+    EXPECT_TRUE(db->Flush({}).ok());
+  }
+  return logs;
+}
+
 // Where the last of the writes begins.
 std::size_t LastWriteOf(std::vector<std::size_t> sizes) {
   sizes.pop_back();
@@ -129,27 +158,68 @@ TEST(LogTailTest, WithDamageBeforeAWriteThatFailedNothingIsCut) {
   EXPECT_EQ(ReadLog(directory / "000009.log"), third);
 }
 
-// RocksDB goes on at the next block as if nothing had been there.
-TEST(LogTailTest, DamageInALogBeforeTheLastIsSeen) {
-  const ScratchDirectory directory;
-  const std::string log = LogOf({20000, 20000, 20000});
-  const std::size_t second = LogOf({20000}).size();
-  const auto last_number = [&](const std::string& earlier) {
-    WriteLog(directory / "000001.log", earlier);
-    WriteLog(directory / "000002.log", log);
-    return LastNumberInLogs(directory.path(), Files());
-  };
-  EXPECT_THAT(
-      last_number(WithZeros(log, second, second + kHeaderBytes)).status(),
-      StatusIs(absl::StatusCode::kDataLoss,
-               HasSubstr("000001.log is damaged at byte")));
-  // A write that failed ends a log.
-  for (const std::string& earlier :
-       {log, log.substr(0, log.size() - 100),
-        WithZeros(log, log.size() - 1000, log.size())}) {
-    ASSERT_OK_AND_ASSIGN(const std::uint64_t last, last_number(earlier));
-    EXPECT_EQ(last, 3u);
+class LogNumbersTest : public ::testing::Test {
+ protected:
+  // Of two logs.
+  absl::StatusOr<LogNumbers> Numbers(const std::string& earlier,
+                                     const std::string& later) {
+    WriteLog(directory_ / "000001.log", earlier);
+    WriteLog(directory_ / "000002.log", later);
+    return NumbersInLogs(directory_.path(), Files());
   }
+
+  const ScratchDirectory directory_;
+  const std::vector<std::string> logs_ = SplitLogOf(3, 3, 20000);
+};
+
+TEST_F(LogNumbersTest, AreOfTheFirstWriteAndTheLast) {
+  ASSERT_OK_AND_ASSIGN(LogNumbers numbers, Numbers(logs_[0], logs_[1]));
+  EXPECT_EQ(numbers.first, 1u);
+  EXPECT_EQ(numbers.last, 6u);
+  ASSERT_OK_AND_ASSIGN(numbers, Numbers(logs_[0], ""));
+  EXPECT_EQ(numbers.last, 3u);
+  ASSERT_OK_AND_ASSIGN(numbers, Numbers("", logs_[1]));
+  EXPECT_EQ(numbers.first, 4u);
+  ASSERT_OK_AND_ASSIGN(numbers, Numbers("", ""));
+  EXPECT_EQ(numbers.last, 0u);
+}
+
+// RocksDB goes on at the next block, or log, as if nothing had been there.
+TEST_F(LogNumbersTest, DamageBeforeTheLastLogIsSeen) {
+  const std::string& log = logs_[0];
+  const std::size_t second = LogOf({20000}).size();
+  for (const std::string& damaged :
+       {WithZeros(log, second, second + kHeaderBytes),
+        log.substr(0, log.size() - 100), log.substr(0, log.size() / 2),
+        WithZeros(log, log.size() - 1000, log.size())}) {
+    EXPECT_THAT(
+        Numbers(damaged, logs_[1]).status(),
+        StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is damaged at byte")));
+  }
+}
+
+TEST_F(LogNumbersTest, LogsInAnotherOrderAreSeen) {
+  for (const auto& [earlier, later] :
+       {std::pair(logs_[1], logs_[0]), std::pair(logs_[0], logs_[0])}) {
+    EXPECT_THAT(Numbers(earlier, later).status(),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("or what goes before it is missing")));
+  }
+  const std::string small = LogOf({100, 100});
+  EXPECT_THAT(Numbers(small + small, "").status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("or what goes before it is missing")));
+}
+
+// Its numbers are given out again.
+TEST_F(LogNumbersTest, AWriteThatFailedIsNotMissed) {
+  const std::vector<std::string> shorter = SplitLogOf(2, 3, 20000);
+  ASSERT_OK_AND_ASSIGN(LogNumbers numbers, Numbers(logs_[0], shorter[1]));
+  EXPECT_EQ(numbers.last, 5u);
+  // Only a part of it reached the disk.
+  ASSERT_OK_AND_ASSIGN(
+      numbers, Numbers(logs_[0].substr(0, logs_[0].size() - 100), shorter[1]));
+  EXPECT_EQ(numbers.last, 5u);
 }
 
 TEST(LogTailTest, WholeLogsAreNotTorn) {

@@ -537,6 +537,26 @@ TEST_F(StoreTest, AModelThatCanNotBeWrittenLeavesNothingBehind) {
   EXPECT_THAT(list.records, ElementsAre(TestModel("text", 2)));
 }
 
+// Whoever removes the mark accepts that the last of the list may be missing: a
+// catalog's record, of which the note that it was begun is left, or a model's.
+TEST_F(StoreTest, WithoutAMarkNothingIsTakenForALeftOver) {
+  const CatalogRecord begun = TestRecord();
+  {
+    const auto store = OpenStore();
+    ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(begun));
+    ASSERT_OK(WriteItems(*catalog, 0, 50, 1));
+  }
+  std::filesystem::create_directories(Path("models/text"));
+  WriteFile("models/text/1", "a model");
+  std::filesystem::remove(Path("catalogs/ACKNOWLEDGED"));
+  for (int i = 0; i < 2; ++i) {
+    const auto store = OpenStore();
+    EXPECT_THAT(store->left_overs().message(), HasSubstr(begun.uid));
+    EXPECT_TRUE(std::filesystem::exists(Path("items/" + begun.uid)));
+    EXPECT_EQ(std::filesystem::exists(Path("models/text/1")), i == 0);
+  }
+}
+
 // A record that may have reached the log keeps its file; one that was refused
 // does not.
 TEST_F(StoreTest, AModelIsLeftOnlyIfItsRecordMayBeFound) {
