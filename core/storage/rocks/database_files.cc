@@ -61,12 +61,6 @@ std::optional<BatchNumbers> ReadNumbers(absl::string_view payload) {
   return numbers;
 }
 
-// Whether a batch may follow another. One that failed may have the numbers of
-// that which was written in its stead.
-bool GoesOn(const BatchNumbers& before, const BatchNumbers& batch) {
-  return batch.first >= before.first && batch.first <= before.last + 1;
-}
-
 // A log as it is to be.
 struct TrimmedLog {
   std::string path;
@@ -192,6 +186,8 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
                              LogsFromLast(directory, files));
   std::reverse(logs.begin(), logs.end());
   LogNumbers numbers;
+  // A write that failed may have the numbers of that which was written in its
+  // stead, in the next log.
   std::optional<BatchNumbers> before;
   for (const std::string& path : logs) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
@@ -199,12 +195,17 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
     if (!log.has_value()) continue;
     bool goes_on = true;
     const std::size_t end =
-        ForEachWrite(*log, [&](std::size_t, absl::string_view payload) {
+        ForEachWrite(*log, [&](std::size_t begin, absl::string_view payload) {
           const std::optional<BatchNumbers> batch = ReadNumbers(payload);
           if (!batch.has_value()) return false;
-          goes_on = !before.has_value() || GoesOn(*before, *batch);
+          // Logs that are in tables are removed in any order: what is before
+          // a gap between two may be such ones.
+          const bool is_next =
+              !before.has_value() || batch->first <= before->last + 1;
+          goes_on = (is_next || begin == 0) &&
+                    (!before.has_value() || batch->first >= before->first);
           if (!goes_on) return false;
-          if (!before.has_value()) numbers.first = batch->first;
+          if (!before.has_value() || !is_next) numbers.first = batch->first;
           numbers.last = std::max(numbers.last, batch->last);
           before = batch;
           return true;
@@ -214,7 +215,7 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
     if (!goes_on || (path != logs.back() && IsFollowed(*log, end))) {
       return absl::DataLossError(absl::StrCat(
           "database ", directory, ": ", path, " is damaged at byte ", end,
-          goes_on ? "" : ", or what goes before it is missing"));
+          goes_on ? "" : ", or not where it belongs"));
     }
   }
   return numbers;

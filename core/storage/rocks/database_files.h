@@ -39,9 +39,10 @@ absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
 absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
-// RocksDB's numbers of the first write that is whole in a log and of the last;
-// 0 if none is. DataLoss if others between them are not: a log has a write
-// behind one that is not whole, or does not go on where what is before it ends.
+// RocksDB's numbers of the last write that is whole in a log, and of the first
+// from which on none is missing; 0 if none is. DataLoss if a log has a write
+// behind one that is not whole, or one that does not go on where that before it
+// ends, or goes back behind the log before.
 struct LogNumbers {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
