@@ -426,8 +426,12 @@ std::int64_t LiveCatalog::MergeOnce() {
     SaveSegments(/*worth_it=*/false, Share::kIdle);
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
-    // What was put off is scheduled.
-    if (!plan.needed()) ScheduleDue();
+    // The retry of what was put off may have come meanwhile, and found this.
+    if (plan.needed()) {
+      ScheduleRetry(options_.retry_time);
+    } else {
+      ScheduleDue();
+    }
     ScheduleLearning();
     changed_.NotifyAll();
     return 0;
@@ -563,7 +567,8 @@ void LiveCatalog::ReprojectTail(SegmentView& view, int field,
 }
 
 void LiveCatalog::EndPauses() {
-  if (!merge_pause_.IsOn() && !seal_pause_.IsOn()) return;
+  // The retry after a pause that is over may not have come yet.
+  if (merge_pause_.failure_count == 0 && seal_pause_.failure_count == 0) return;
   merge_pause_ = {};
   seal_pause_ = {};
   ScheduleDue();
@@ -613,10 +618,9 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     // Merges and learning are on two threads: what has little to save does not
     // wait for the other.
     while (true) {
-      if (!worth_it && save_pause_.failure_count == 0 &&
-          logged_change_count_ < options_.max_logged_changes) {
-        return;
-      }
+      const bool is_due = logged_change_count_ >= options_.max_logged_changes ||
+                          save_pause_.failure_count > 0;
+      if (!worth_it && (!is_due || save_pause_.IsOn())) return;
       if (!saving_segments_) break;
       changed_.Wait(&mutex_);
     }
