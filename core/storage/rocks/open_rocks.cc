@@ -154,22 +154,36 @@ absl::StatusOr<std::vector<std::string>> FindBadTables(
   return bad;
 }
 
-// Where no log is found and no table can be opened.
+class EmptyFile : public rocksdb::FSSequentialFile {
+ public:
+  rocksdb::IOStatus Read(std::size_t /*size*/,
+                         const rocksdb::IOOptions& /*options*/,
+                         rocksdb::Slice* result, char* /*scratch*/,
+                         rocksdb::IODebugContext* /*debug*/) override {
+    *result = rocksdb::Slice();
+    return rocksdb::IOStatus::OK();
+  }
+  rocksdb::IOStatus Skip(std::uint64_t /*size*/) override {
+    return rocksdb::IOStatus::OK();
+  }
+};
+
+// Where logs have nothing in them and no table can be opened. They are there,
+// for RocksDB to compare with those that the manifest has: without that it ends
+// the process if it has any.
 class ManifestAlone : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
   const char* Name() const override { return "ManifestAlone"; }
-  rocksdb::IOStatus GetChildren(const std::string& directory,
-                                const rocksdb::IOOptions& options,
-                                std::vector<std::string>* names,
-                                rocksdb::IODebugContext* debug) override {
-    const rocksdb::IOStatus status =
-        FileSystemWrapper::GetChildren(directory, options, names, debug);
-    if (!status.ok()) return status;
-    std::erase_if(*names, [](const std::string& name) {
-      return absl::EndsWith(name, ".log");
-    });
-    return status;
+  rocksdb::IOStatus NewSequentialFile(
+      const std::string& path, const rocksdb::FileOptions& options,
+      std::unique_ptr<rocksdb::FSSequentialFile>* result,
+      rocksdb::IODebugContext* debug) override {
+    if (!absl::EndsWith(path, ".log")) {
+      return FileSystemWrapper::NewSequentialFile(path, options, result, debug);
+    }
+    *result = std::make_unique<EmptyFile>();
+    return rocksdb::IOStatus::OK();
   }
   rocksdb::IOStatus NewRandomAccessFile(
       const std::string& path, const rocksdb::FileOptions& options,
@@ -196,7 +210,6 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& directory,
   options.env = env.get();
   options.paranoid_checks = false;  // goes on without tables
   options.skip_stats_update_on_db_open = true;
-  options.track_and_verify_wals_in_manifest = false;
   options.verify_sst_unique_id_in_manifest = false;
   rocksdb::DB* opened = nullptr;
   const rocksdb::Status status =

@@ -16,6 +16,8 @@
 
 #include "core/storage/files/files.h"
 #include "core/storage/rocks/database_files.h"
+#include "core/storage/rocks/database_resources.h"
+#include "core/storage/rocks/open_rocks.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 
@@ -216,6 +218,39 @@ TEST_F(LogNumbersTest, LogsInAnotherOrderAreSeen) {
   EXPECT_THAT(Numbers(small + small, "").status(),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("or not where it belongs")));
+}
+
+// As a kill leaves it during a flush: of a log that is closed and synced, and
+// not in a table yet, the manifest tells.
+TEST_F(LogNumbersTest, TablesAreToldBesideTwoLogs) {
+  rocksdb::Options options;
+  options.create_if_missing = true;
+  options.track_and_verify_wals_in_manifest = true;
+  options.write_buffer_size = 64 << 10;
+  rocksdb::DB* opened = nullptr;
+  ASSERT_TRUE(rocksdb::DB::Open(options, directory_ / "db", &opened).ok());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  rocksdb::WriteOptions synced;
+  synced.sync = true;
+  const auto put = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      ASSERT_TRUE(db->Put(synced, "key", std::string(20000, 'x')).ok());
+    }
+  };
+  put(2);
+  ASSERT_TRUE(db->Flush({}).ok());
+  ASSERT_TRUE(db->PauseBackgroundWork().ok());
+  put(6);
+  std::filesystem::copy(directory_ / "db", directory_ / "killed");
+  ASSERT_TRUE(db->ContinueBackgroundWork().ok());
+  ASSERT_OK_AND_ASSIGN(const LogNumbers in_logs,
+                       NumbersInLogs(directory_ / "killed", Files()));
+  EXPECT_EQ(in_logs.first, 3u);
+  EXPECT_EQ(in_logs.last, 8u);
+  ASSERT_OK_AND_ASSIGN(const std::uint64_t in_tables,
+                       LastNumberInTables(directory_ / "killed",
+                                          DatabaseResources::Make(Files())));
+  EXPECT_EQ(in_tables, 2u);
 }
 
 // Its numbers are given out again.
