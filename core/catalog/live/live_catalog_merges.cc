@@ -618,9 +618,7 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     // Merges and learning are on two threads: what has little to save does not
     // wait for the other.
     while (true) {
-      const bool is_due = logged_change_count_ >= options_.max_logged_changes ||
-                          save_pause_.failure_count > 0;
-      if (!worth_it && (!is_due || save_pause_.IsOn())) return;
+      if (!worth_it && !IsSaveDue()) return;
       if (!saving_segments_) break;
       changed_.Wait(&mutex_);
     }
