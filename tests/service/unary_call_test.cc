@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -119,6 +120,9 @@ absl::Status ScriptedHandler(Backend& /*backend*/,
     }
   } else if (request.catalog() == "out of memory") {
     throw std::bad_alloc();
+  } else if (request.catalog() == "out of threads") {
+    throw std::system_error(
+        std::make_error_code(std::errc::resource_unavailable_try_again));
   } else if (request.catalog() == "no rights") {
     status = StatusWithReason(absl::StatusCode::kUnavailable, "no rights",
                               kFilesNotAccessible);
@@ -527,6 +531,12 @@ TEST_F(UnaryCallTest, FailedAllocationIsResourceExhausted) {
   const grpc::Status status = Call("out of memory");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "OUT_OF_MEMORY");
+}
+
+TEST_F(UnaryCallTest, AThreadThatCanNotBeStartedIsResourceExhausted) {
+  const grpc::Status status = Call("out of threads");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(ReasonIn(DetailsOf(status)), "OUT_OF_THREADS");
 }
 
 TEST_F(UnaryCallTest, OtherExceptionIsInternal) {

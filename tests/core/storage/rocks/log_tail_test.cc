@@ -38,51 +38,48 @@ void WriteLog(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary) << bytes;
 }
 
-// A log of RocksDB's own making: writes of these many bytes, in which no byte
-// is zero but those of numbers.
-std::string LogOf(const std::vector<std::size_t>& sizes) {
-  const ScratchDirectory directory;
+std::unique_ptr<rocksdb::DB> OpenDatabase(const std::string& path) {
   rocksdb::Options options;
   options.create_if_missing = true;
   options.allow_fallocate = false;
   rocksdb::DB* opened = nullptr;
-  EXPECT_TRUE(rocksdb::DB::Open(options, directory / "db", &opened).ok());
-  const std::unique_ptr<rocksdb::DB> db(opened);
+  EXPECT_TRUE(rocksdb::DB::Open(options, path, &opened).ok());
+  return std::unique_ptr<rocksdb::DB>(opened);
+}
+
+// The log that is written to. Names are of six digits.
+std::string LastLogIn(const std::string& path) {
+  std::filesystem::path last;
+  for (const auto& entry : std::filesystem::directory_iterator(path)) {
+    if (entry.path().extension() == ".log" && entry.path() > last) {
+      last = entry.path();
+    }
+  }
+  return ReadLog(last);
+}
+
+// A log of RocksDB's own making: writes of these many bytes, in which no byte
+// is zero but those of numbers.
+std::string LogOf(const std::vector<std::size_t>& sizes) {
+  const ScratchDirectory directory;
+  const auto db = OpenDatabase(directory / "db");
   for (const std::size_t size : sizes) {
     EXPECT_TRUE(db->Put({}, "key", std::string(size, 'x')).ok());
   }
-  std::string log;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(directory / "db")) {
-    if (entry.path().extension() != ".log") continue;
-    log = ReadLog(entry.path());
-  }
-  return log;
+  return LastLogIn(directory / "db");
 }
 
 // Two logs of a database, of so many writes each.
 std::vector<std::string> SplitLogOf(int first_count, int second_count,
                                     std::size_t size) {
   const ScratchDirectory directory;
-  rocksdb::Options options;
-  options.create_if_missing = true;
-  options.allow_fallocate = false;
-  rocksdb::DB* opened = nullptr;
-  EXPECT_TRUE(rocksdb::DB::Open(options, directory / "db", &opened).ok());
-  const std::unique_ptr<rocksdb::DB> db(opened);
+  const auto db = OpenDatabase(directory / "db");
   std::vector<std::string> logs;
   for (const int count : {first_count, second_count}) {
     for (int i = 0; i < count; ++i) {
       EXPECT_TRUE(db->Put({}, "key", std::string(size, 'x')).ok());
     }
-    std::filesystem::path last;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(directory / "db")) {
-      if (entry.path().extension() == ".log" && entry.path() > last) {
-        last = entry.path();
-      }
-    }
-    logs.push_back(ReadLog(last));
+    logs.push_back(LastLogIn(directory / "db"));
     // The next write is in a new log.
     EXPECT_TRUE(db->Flush({}).ok());
   }
