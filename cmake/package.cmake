@@ -13,7 +13,7 @@ install(FILES ${PROJECT_BINARY_DIR}/deploy/attendantd.toml
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/
   DESTINATION ${CMAKE_INSTALL_DATADIR}/attendant/proto COMPONENT attendant
   FILES_MATCHING PATTERN *.proto)
-install(FILES ${PROJECT_SOURCE_DIR}/client/service_config.json
+install(FILES ${PROJECT_SOURCE_DIR}/client/api/service_config.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/attendant COMPONENT attendant)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/grafana
   DESTINATION ${CMAKE_INSTALL_DATADIR}/attendant COMPONENT attendant)

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "client/wire_vector.h"
+#include "client/api/wire_vector.h"
 #include "core/catalog/live/catalog_set.h"
 #include "service/calls/backend.h"
 #include "service/convert/wire.h"

@@ -28,9 +28,9 @@
 #include "absl/strings/str_cat.h"
 #include "bench/data/data_set.h"
 #include "bench/served/echo_server.h"
-#include "client/client.h"
+#include "client/api/client.h"
+#include "client/api/wire_vector.h"
 #include "client/load/closed_loop.h"
-#include "client/wire_vector.h"
 #include "core/base/status.h"
 #include "service/server.h"
 

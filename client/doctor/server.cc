@@ -15,10 +15,10 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/catalog_service.pb.h"
-#include "client/advice.h"
+#include "client/api/advice.h"
+#include "client/api/pages.h"
 #include "client/doctor/certificate.h"
 #include "client/format/text.h"
-#include "client/pages.h"
 #include "core/base/clock.h"
 #include "core/base/host_port.h"
 

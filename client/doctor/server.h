@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/client.h"
-#include "client/credentials.h"
+#include "client/api/client.h"
+#include "client/api/credentials.h"
 #include "client/doctor/finding.h"
 
 namespace attendant {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <utility>
 
-#include "client/grpc_status.h"
-#include "client/importer.h"
+#include "client/api/grpc_status.h"
+#include "client/api/importer.h"
+#include "client/api/wire_vector.h"
 #include "client/load/requests.h"
-#include "client/wire_vector.h"
 
 namespace attendant {
 namespace {

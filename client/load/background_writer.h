@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/client.h"
+#include "client/api/client.h"
 
 namespace attendant {
 

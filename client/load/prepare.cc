@@ -7,8 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "client/importer.h"
-#include "client/wire_vector.h"
+#include "client/api/importer.h"
+#include "client/api/wire_vector.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
 

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "client/batches.h"
-#include "client/pages.h"
-#include "client/wire_vector.h"
+#include "client/api/batches.h"
+#include "client/api/pages.h"
+#include "client/api/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/client.h"
+#include "client/api/client.h"
 
 namespace attendant {
 

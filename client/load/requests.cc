@@ -14,12 +14,12 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
-#include "client/batches.h"
+#include "client/api/batches.h"
+#include "client/api/wire_vector.h"
 #include "client/files/input.h"
 #include "client/files/jsonl.h"
 #include "client/files/vector_file.h"
 #include "client/load/queries.h"
-#include "client/wire_vector.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -8,7 +8,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "client/load/request_mix.h"
 
 namespace attendant {

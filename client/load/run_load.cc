@@ -13,7 +13,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
 #include "client/load/live_view.h"

@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "client/load/rate_profile.h"
 #include "client/load/report.h"
 #include "client/load/requests.h"

@@ -13,7 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 

@@ -13,9 +13,9 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
-#include "client/client.h"
-#include "client/deadline.h"
-#include "client/grpc_status.h"
+#include "client/api/client.h"
+#include "client/api/deadline.h"
+#include "client/api/grpc_status.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 

@@ -14,7 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "client/credentials.h"
+#include "client/api/credentials.h"
 
 namespace attendant {
 

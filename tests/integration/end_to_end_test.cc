@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "client/importer.h"
+#include "client/api/importer.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/scratch_directory.h"

@@ -22,7 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
-#include "client/importer.h"
+#include "client/api/importer.h"
 #include "core/base/clock.h"
 #include "tests/durability/flags.h"
 #include "tests/integration/requests.h"

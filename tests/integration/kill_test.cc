@@ -17,7 +17,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "client/importer.h"
+#include "client/api/importer.h"
 #include "core/base/mutex.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/api/wire_vector.h"
 #include "client/files/npy.h"
-#include "client/wire_vector.h"
 #include "tests/client/safetensors_bytes.h"
 #include "tests/integration/command_fixture.h"
 #include "tests/integration/requests.h"

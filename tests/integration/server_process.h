@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "tests/integration/process.h"
 #include "tests/support/scratch_directory.h"
 

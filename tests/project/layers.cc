@@ -62,6 +62,21 @@ constexpr Folder kFolders[] = {
     {"service/handlers", 3},
     // What puts them together.
     {"service", 4},
+    {"client/api", 0},
+    {"client/files", 0},
+    {"client/format", 0},
+    {"client/flags", 1},
+    {"client/picture", 1},
+    {"client/doctor", 2},
+    {"client/commands", 3},
+    {"client/load", 3},
+    {"client/attendant", 4},
+    {"client/commands/shared", 0},
+    {"client/commands/attention", 1},
+    {"client/commands/fits", 1},
+    {"client/commands/administration", 2},
+    {"client/commands/items", 2},
+    {"client/commands/models", 2},
 };
 
 std::optional<int> LevelOf(absl::string_view folder) {
@@ -168,7 +183,7 @@ std::string Why(absl::string_view path, absl::string_view include,
       (from.top == "client" && to.top == "service")) {
     return "service and client meet on the wire only";
   }
-  if (from.top == to.top && from.top != "client") return WhyWithin(from, to);
+  if (from.top == to.top) return WhyWithin(from, to);
   return "";
 }
 

@@ -121,8 +121,20 @@ TEST(LayersTest, ArrowsInServicePointDown) {
                          {"service"}});
 }
 
+TEST(LayersTest, ArrowsInClientPointDown) {
+  ExpectArrowsPointDown({{"client/api", "client/files", "client/format"},
+                         {"client/flags", "client/picture"},
+                         {"client/doctor"},
+                         {"client/commands/shared", "client/load"},
+                         {"client/attendant"}});
+  ExpectArrowsPointDown({{"client/commands/shared"},
+                         {"client/commands/attention", "client/commands/fits"},
+                         {"client/commands/administration",
+                          "client/commands/items", "client/commands/models"}});
+}
+
 TEST(LayersTest, UnknownFolderMustBeGivenItsPlace) {
-  for (const std::string top : {"core", "service"}) {
+  for (const std::string top : {"core", "service", "client"}) {
     EXPECT_THAT(Check(top + "/new/a.h", "\"" + top + "/log/b.h\""),
                 ElementsAre(HasSubstr("not known")));
   }
@@ -134,7 +146,7 @@ TEST(LayersTest, CoreKnowsNoWire) {
   for (const std::string include :
        {"<grpcpp/grpcpp.h>", "<grpc/grpc.h>", "\"google/protobuf/message.h\"",
         "<google/rpc/status.pb.h>", "\"attendant/v1/vector.pb.h\"",
-        "\"service/server.h\"", "\"client/client.h\""}) {
+        "\"service/server.h\"", "\"client/api/client.h\""}) {
     EXPECT_THAT(Check("core/catalog/a.cc", include),
                 ElementsAre(StartsWith("core/catalog/a.cc:1: ")))
         << include;
@@ -149,9 +161,9 @@ TEST(LayersTest, ServiceAndClientKnowTheWireAndNotEachOther) {
       EXPECT_THAT(Check(top + "/a.cc", include), IsEmpty()) << include;
     }
   }
-  EXPECT_THAT(Check("service/a.cc", "\"client/client.h\""),
+  EXPECT_THAT(Check("service/a.cc", "\"client/api/client.h\""),
               ElementsAre(HasSubstr("on the wire only")));
-  EXPECT_THAT(Check("client/commands/a.cc", "\"service/server.h\""),
+  EXPECT_THAT(Check("client/load/a.cc", "\"service/server.h\""),
               ElementsAre(HasSubstr("on the wire only")));
 }
 

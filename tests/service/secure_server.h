@@ -11,7 +11,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "core/catalog/live/catalog_set.h"
 #include "service/metrics/metric_page.h"
 #include "service/security/access.h"

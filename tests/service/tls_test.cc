@@ -8,7 +8,7 @@
 #include <fstream>
 #include <string>
 
-#include "client/advice.h"
+#include "client/api/advice.h"
 #include "core/base/clock.h"
 #include "service/security/tls_files.h"
 #include "service/security/tls_reloader.h"

@@ -10,7 +10,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/item_service.grpc.pb.h"
-#include "client/importer.h"
+#include "client/api/importer.h"
 #include "core/base/clock.h"
 #include "service/security/authenticator.h"
 #include "tests/service/raw_call.h"

@@ -16,7 +16,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "attendant/v1/item_service.grpc.pb.h"
-#include "client/client.h"
+#include "client/api/client.h"
 #include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
 #include "client/load/open_loop.h"

@@ -1,0 +1,362 @@
+#include "client/api/client.h"
+
+#include <grpcpp/create_channel.h>
+#include <grpcpp/support/channel_arguments.h>
+
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/api/deadline.h"
+#include "client/api/grpc_status.h"
+#include "client/api/importer.h"
+#include "client/api/listener.h"
+#include "client/api/service_config.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+grpc::ChannelArguments Arguments() {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(-1);  // the server has its own limit
+  arguments.SetServiceConfigJSON(kServiceConfigJson);
+  arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 1);
+  // A call larger than this buffer would not be retried.
+  arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE,
+                   Client::kMaxMessageBytes);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  // Long work may say nothing for minutes; a server that is gone, for ever.
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
+  arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
+  arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  return arguments;
+}
+
+// 128 random bits, from the system, as hexadecimal digits.
+std::string DrawRequestId() {
+  std::random_device device;
+  return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(),
+                         device());
+}
+
+// What a server must be for a connection to it to be made.
+absl::string_view Conditions(const ClientSecurity& security) {
+  if (!security.ca_path.empty()) {
+    return " whose certificate these authorities signed for that name and that "
+           "accepts ours";
+  }
+  if (!security.token.empty()) {
+    return " on this machine: without TLS a token is sent nowhere else";
+  }
+  return "";
+}
+
+// gRPC does not say why a connection failed; a look at the port tells most.
+absl::Status NoConnection(const Client::Options& options,
+                          absl::string_view what) {
+  const bool listens = SomethingListensAt(options.server);
+  if (listens && options.security.ca_path.empty()) {
+    return StatusWithReason(
+        absl::StatusCode::kUnavailable,
+        absl::StrCat(
+            "something listens at ", options.server,
+            ", but does not answer as a gRPC server without TLS",
+            options.security.token.empty()
+                ? ""
+                : ", without which a token is sent to this machine only"),
+        kOtherProtocol);
+  }
+  // One that listens and that we don't trust need not be started.
+  return StatusWithReason(absl::StatusCode::kUnavailable, what,
+                          listens ? kNotTrusted : kNoServer);
+}
+
+absl::Status WaitUntilConnected(grpc::Channel& channel,
+                                const Client::Options& options) {
+  const auto deadline = DeadlineAfter(options.deadline);
+  grpc_connectivity_state state = channel.GetState(/*try_to_connect=*/true);
+  while (state != GRPC_CHANNEL_READY) {
+    if (state == GRPC_CHANNEL_TRANSIENT_FAILURE && !options.wait_for_ready) {
+      return NoConnection(options,
+                          absl::StrCat("no server answers at ", options.server,
+                                       Conditions(options.security)));
+    }
+    if (!channel.WaitForStateChange(state, deadline)) {
+      // One that failed so far, of a server that is waited for, tells why.
+      if (state != GRPC_CHANNEL_TRANSIENT_FAILURE &&
+          SomethingListensAt(options.server)) {
+        return StatusWithReason(
+            absl::StatusCode::kUnavailable,
+            absl::StrCat("something listens at ", options.server,
+                         ", but said nothing within ",
+                         absl::FormatDuration(options.deadline)),
+            kSilent);
+      }
+      return NoConnection(
+          options,
+          absl::StrCat("no server answered at ", options.server, " within ",
+                       absl::FormatDuration(options.deadline)));
+    }
+    state = channel.GetState(/*try_to_connect=*/true);
+  }
+  return absl::OkStatus();
+}
+
+template <typename Response, typename Stub, typename Request>
+absl::StatusOr<Response> Call(Stub& stub,
+                              grpc::Status (Stub::*method)(grpc::ClientContext*,
+                                                           const Request&,
+                                                           Response*),
+                              const Request& request, absl::Duration deadline) {
+  grpc::ClientContext context;
+  context.set_deadline(DeadlineAfter(deadline));
+  Response response;
+  absl::Status status =
+      FromGrpcStatus((stub.*method)(&context, request, &response));
+  if (!status.ok()) return status;
+  return response;
+}
+
+// The same for a request of many items. What the server has said that it does
+// not take, `most_bytes` by then, is not sent: gRPC would try it four times.
+template <typename Response, typename Stub, typename Request>
+absl::StatusOr<Response> CallWithin(
+    std::atomic<std::int64_t>& most_bytes, Stub& stub,
+    grpc::Status (Stub::*method)(grpc::ClientContext*, const Request&,
+                                 Response*),
+    const Request& request, absl::Duration deadline) {
+  const auto bytes = static_cast<std::int64_t>(request.ByteSizeLong());
+  if (const std::int64_t most = most_bytes; bytes > most) {
+    return MessageTooLarge(bytes, most);
+  }
+  absl::StatusOr<Response> response = Call(stub, method, request, deadline);
+  if (const auto most = MostBytesOf(response.status())) most_bytes = *most;
+  return response;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Client::Connect(Options options) {
+  if (!(options.deadline > absl::ZeroDuration())) {
+    return InvalidField("deadline", absl::FormatDuration(options.deadline),
+                        "a time > 0");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto credentials,
+                             MakeChannelCredentials(options.security));
+  const std::shared_ptr<grpc::Channel> channel =
+      grpc::CreateCustomChannel(options.server, credentials, Arguments());
+  ATTENDANT_RETURN_IF_ERROR(WaitUntilConnected(*channel, options));
+  return std::unique_ptr<Client>(new Client(std::move(options), channel));
+}
+
+Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
+    : options_(std::move(options)),
+      catalogs_(v1::CatalogService::NewStub(channel)),
+      aliases_(v1::AliasService::NewStub(channel)),
+      items_(v1::ItemService::NewStub(channel)),
+      models_(v1::ModelService::NewStub(channel)),
+      attention_(v1::AttentionService::NewStub(channel)),
+      sequences_(v1::SequenceService::NewStub(channel)),
+      snapshots_(v1::SnapshotService::NewStub(channel)) {}
+
+Client::~Client() = default;
+
+absl::StatusOr<v1::CreateCatalogResponse> Client::CreateCatalog(
+    const v1::CreateCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::CreateCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetCatalogResponse> Client::GetCatalog(
+    const v1::GetCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::GetCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListCatalogsResponse> Client::ListCatalogs(
+    const v1::ListCatalogsRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::ListCatalogs, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::UpdateCatalogResponse> Client::UpdateCatalog(
+    const v1::UpdateCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::UpdateCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteCatalogResponse> Client::DeleteCatalog(
+    const v1::DeleteCatalogRequest& request, Deadline deadline) {
+  return Call(*catalogs_, &v1::CatalogService::Stub::DeleteCatalog, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::SetAliasResponse> Client::SetAlias(
+    const v1::SetAliasRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::SetAlias, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetAliasResponse> Client::GetAlias(
+    const v1::GetAliasRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::GetAlias, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListAliasesResponse> Client::ListAliases(
+    const v1::ListAliasesRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::ListAliases, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteAliasResponse> Client::DeleteAlias(
+    const v1::DeleteAliasRequest& request, Deadline deadline) {
+  return Call(*aliases_, &v1::AliasService::Stub::DeleteAlias, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetSnapshotResponse> Client::GetSnapshot(
+    const v1::GetSnapshotRequest& request, Deadline deadline) {
+  return Call(*snapshots_, &v1::SnapshotService::Stub::GetSnapshot, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListSnapshotsResponse> Client::ListSnapshots(
+    const v1::ListSnapshotsRequest& request, Deadline deadline) {
+  return Call(*snapshots_, &v1::SnapshotService::Stub::ListSnapshots, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteSnapshotResponse> Client::DeleteSnapshot(
+    const v1::DeleteSnapshotRequest& request, Deadline deadline) {
+  return Call(*snapshots_, &v1::SnapshotService::Stub::DeleteSnapshot, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchUpsertItemsResponse> Client::BatchUpsertItems(
+    v1::BatchUpsertItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return CallWithin(most_bytes_, *items_,
+                    &v1::ItemService::Stub::BatchUpsertItems, request,
+                    deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchGetItemsResponse> Client::BatchGetItems(
+    const v1::BatchGetItemsRequest& request, Deadline deadline) {
+  return Call(*items_, &v1::ItemService::Stub::BatchGetItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListItemsResponse> Client::ListItems(
+    const v1::ListItemsRequest& request, Deadline deadline) {
+  return Call(*items_, &v1::ItemService::Stub::ListItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchDeleteItemsResponse> Client::BatchDeleteItems(
+    v1::BatchDeleteItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return CallWithin(most_bytes_, *items_,
+                    &v1::ItemService::Stub::BatchDeleteItems, request,
+                    deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchUpdateItemsResponse> Client::BatchUpdateItems(
+    v1::BatchUpdateItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return CallWithin(most_bytes_, *items_,
+                    &v1::ItemService::Stub::BatchUpdateItems, request,
+                    deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteMatchingItemsResponse> Client::DeleteMatchingItems(
+    v1::DeleteMatchingItemsRequest request, Deadline deadline) {
+  if (request.request_id().empty()) request.set_request_id(DrawRequestId());
+  return Call(*items_, &v1::ItemService::Stub::DeleteMatchingItems, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::CreateModelResponse> Client::CreateModel(
+    const v1::CreateModelRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::CreateModel, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::GetModelResponse> Client::GetModel(
+    const v1::GetModelRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::GetModel, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::ListModelsResponse> Client::ListModels(
+    const v1::ListModelsRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::ListModels, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::DeleteModelResponse> Client::DeleteModel(
+    const v1::DeleteModelRequest& request, Deadline deadline) {
+  return Call(*models_, &v1::ModelService::Stub::DeleteModel, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::AttendResponse> Client::Attend(
+    const v1::AttendRequest& request, Deadline deadline) {
+  return Call(*attention_, &v1::AttentionService::Stub::Attend, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::BatchAttendResponse> Client::BatchAttend(
+    const v1::BatchAttendRequest& request, Deadline deadline) {
+  return Call(*attention_, &v1::AttentionService::Stub::BatchAttend, request,
+              deadline.value_or(options_.deadline));
+}
+
+void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
+                         Deadline deadline) {
+  struct Pending {
+    grpc::ClientContext context;
+    v1::AttendRequest request;
+    v1::AttendResponse response;
+    AttendDone done;
+  };
+  auto pending = std::make_shared<Pending>();
+  pending->context.set_deadline(
+      DeadlineAfter(deadline.value_or(options_.deadline)));
+  pending->request = request;
+  pending->done = std::move(done);
+  attention_->async()->Attend(
+      &pending->context, &pending->request, &pending->response,
+      [pending](const grpc::Status& status) mutable {
+        const AttendDone call_done = std::move(pending->done);
+        absl::StatusOr<v1::AttendResponse> result =
+            std::move(pending->response);
+        if (!status.ok()) result = FromGrpcStatus(status);
+        // Lets go of the channel first: after `done` the caller may destroy the
+        // client, and a thread of gRPC's must not be the last to hold it.
+        pending.reset();
+        call_done(std::move(result));
+      });
+}
+
+absl::StatusOr<v1::ContextualizeResponse> Client::Contextualize(
+    const v1::ContextualizeRequest& request, Deadline deadline) {
+  return Call(*sequences_, &v1::SequenceService::Stub::Contextualize, request,
+              deadline.value_or(options_.deadline));
+}
+
+absl::StatusOr<v1::RankCandidatesResponse> Client::RankCandidates(
+    const v1::RankCandidatesRequest& request, Deadline deadline) {
+  return Call(*sequences_, &v1::SequenceService::Stub::RankCandidates, request,
+              deadline.value_or(options_.deadline));
+}
+
+std::unique_ptr<Importer> Client::StartImport(const std::string& catalog,
+                                              const ImportOptions& options) {
+  return std::unique_ptr<Importer>(
+      new Importer(items_.get(), catalog, options));
+}
+
+}  // namespace attendant

@@ -1,0 +1,50 @@
+#include "client/api/error_json.h"
+
+#include <google/protobuf/util/time_util.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/grpc_status.h"
+#include "core/base/status.h"
+#include "google/rpc/error_details.pb.h"
+
+namespace attendant {
+
+absl::Status UsageError(absl::string_view message) {
+  return StatusWithReason(absl::StatusCode::kInvalidArgument, message,
+                          kUsageReason);
+}
+
+bool AsksForJson(int argc, const char* const* argv) {
+  return std::any_of(argv, argv + argc, [](absl::string_view argument) {
+    return argument == "--json";
+  });
+}
+
+std::string ErrorJson(const absl::Status& status) {
+  nlohmann::ordered_json error;
+  error["code"] = absl::StatusCodeToString(status.code());
+  error["message"] = std::string(status.message());
+  error["reason"] = ReasonOf(status).value_or("");
+  error["metadata"] = nlohmann::ordered_json::object();
+  const google::rpc::Status details = DetailsOf(status);
+  for (const google::protobuf::Any& detail : details.details()) {
+    google::rpc::ErrorInfo error_info;
+    google::rpc::RetryInfo retry_info;
+    if (detail.UnpackTo(&error_info)) {
+      for (const auto& [name, value] : error_info.metadata()) {
+        error["metadata"][name] = value;
+      }
+    } else if (detail.UnpackTo(&retry_info)) {
+      error["retryDelay"] =
+          google::protobuf::util::TimeUtil::ToString(retry_info.retry_delay());
+    }
+  }
+  const nlohmann::ordered_json json = {{"error", std::move(error)}};
+  return absl::StrCat(
+      json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace), "\n");
+}
+
+}  // namespace attendant

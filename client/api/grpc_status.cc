@@ -1,0 +1,120 @@
+#include "client/api/grpc_status.h"
+
+#include <string>
+
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "absl/time/time.h"
+#include "core/base/status.h"
+#include "google/rpc/error_details.pb.h"
+
+namespace attendant {
+namespace {
+
+constexpr absl::string_view kDetailsUrl =
+    "type.googleapis.com/google.rpc.Status";
+
+// As gRPC writes it of a request.
+constexpr absl::string_view kReceivedTooLarge =
+    "Received message larger than max";
+
+absl::Status RefusedAsTooLarge(absl::string_view refusal) {
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      absl::StrCat("more than the server takes in a message (attendantd "
+                   "--max-message-bytes): ",
+                   refusal),
+      kMessageTooLarge);
+}
+
+void CopyPayloads(const absl::Status& from, absl::Status& to) {
+  from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
+    to.SetPayload(url, payload);
+  });
+}
+
+}  // namespace
+
+absl::Status MessageTooLarge(std::int64_t bytes, std::int64_t most_bytes) {
+  return RefusedAsTooLarge(
+      absl::StrCat(kReceivedTooLarge, " (", bytes, " vs. ", most_bytes, ")"));
+}
+
+std::optional<std::int64_t> MostBytesOf(const absl::Status& status) {
+  const absl::string_view message = status.message();
+  const std::size_t last_word = message.rfind(' ');
+  if (ReasonOf(status) != kMessageTooLarge ||
+      last_word == absl::string_view::npos ||
+      !absl::StrContains(message, kReceivedTooLarge)) {
+    return std::nullopt;
+  }
+  absl::string_view digits = message.substr(last_word + 1);
+  absl::ConsumeSuffix(&digits, ")");
+  std::int64_t most_bytes = 0;
+  if (!absl::SimpleAtoi(digits, &most_bytes)) return std::nullopt;
+  return most_bytes;
+}
+
+absl::Status FromRpcStatus(const google::rpc::Status& status) {
+  if (status.code() == 0) return absl::OkStatus();
+  std::string message = status.message();
+  std::string field;
+  std::string reason;
+  for (const google::protobuf::Any& detail : status.details()) {
+    google::rpc::BadRequest bad_request;
+    google::rpc::ErrorInfo error_info;
+    google::rpc::RetryInfo retry_info;
+    if (detail.UnpackTo(&bad_request)) {
+      if (bad_request.field_violations().empty()) continue;
+      field = bad_request.field_violations(0).field();
+      if (!absl::StrContains(message, field)) {
+        absl::StrAppend(&message, " (", field, ")");
+      }
+    } else if (detail.UnpackTo(&error_info)) {
+      reason = error_info.reason();
+    } else if (detail.UnpackTo(&retry_info)) {
+      const absl::Duration delay =
+          absl::Seconds(retry_info.retry_delay().seconds()) +
+          absl::Nanoseconds(retry_info.retry_delay().nanos());
+      absl::StrAppend(&message, " (try again in ", absl::FormatDuration(delay),
+                      ")");
+    }
+  }
+  absl::Status result(static_cast<absl::StatusCode>(status.code()), message);
+  // Payloads come from those who own their names.
+  if (!field.empty()) CopyPayloads(InvalidField(field, "", ""), result);
+  if (!reason.empty()) {
+    CopyPayloads(StatusWithReason(result.code(), "", reason), result);
+  }
+  if (!status.details().empty()) {
+    result.SetPayload(kDetailsUrl, absl::Cord(status.SerializeAsString()));
+  }
+  return result;
+}
+
+google::rpc::Status DetailsOf(const absl::Status& status) {
+  google::rpc::Status details;
+  const auto payload = status.GetPayload(kDetailsUrl);
+  if (!payload || !details.ParseFromString(std::string(*payload))) {
+    details.Clear();
+  }
+  return details;
+}
+
+absl::Status FromGrpcStatus(const grpc::Status& status) {
+  if (status.ok()) return absl::OkStatus();
+  if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
+      absl::StrContains(status.error_message(), "message larger than max")) {
+    return RefusedAsTooLarge(status.error_message());
+  }
+  google::rpc::Status details;
+  if (!details.ParseFromString(status.error_details())) details.Clear();
+  details.set_code(static_cast<int>(status.error_code()));
+  details.set_message(status.error_message());
+  return FromRpcStatus(details);
+}
+
+}  // namespace attendant

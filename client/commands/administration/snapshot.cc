@@ -1,0 +1,352 @@
+// attendant snapshot create|list|verify|restore|export|import|delete
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/pages.h"
+#include "client/commands/administration/commands.h"
+#include "client/files/file_stream.h"
+#include "client/format/progress.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// Any server takes so much: its largest message is of 64 KiB or more.
+constexpr std::size_t kChunkBytes = std::size_t{48} << 10;
+
+// Draws how far long work is, from the first it hears of it, in KiB.
+class WorkBar {
+ public:
+  explicit WorkBar(std::string label) : label_(std::move(label)) {}
+
+  void Update(std::int64_t done_bytes, std::int64_t total_bytes) {
+    if (!bar_.has_value()) bar_.emplace(stderr, label_, total_bytes >> 10);
+    bar_->Update(done_bytes >> 10);
+  }
+  Client::OnProgress on_progress() {
+    return [this](const v1::WorkProgress& progress) {
+      Update(progress.done_byte_count(), progress.total_byte_count());
+    };
+  }
+
+ private:
+  const std::string label_;
+  std::optional<Progress> bar_;
+};
+
+struct Names {
+  std::string catalog;
+  std::string name;
+  std::string other;  // the new catalog, or the file
+};
+
+// A request for one snapshot.
+template <typename Request>
+Request RequestFor(const Names& names) {
+  Request request;
+  request.set_catalog(names.catalog);
+  request.set_name(names.name);
+  return request;
+}
+
+// What `call` returns; the bar that it updates is gone by then.
+template <typename Call>
+auto WithBar(const std::string& label, Call call) {
+  WorkBar bar(label);
+  return call(bar);
+}
+
+std::string Describe(const v1::StoredSnapshot& snapshot) {
+  return absl::StrCat(CountOf(snapshot.item_count(), "item"), ", ",
+                      FormatBytes(snapshot.byte_count()), " in ",
+                      CountOf(snapshot.file_count(), "file"));
+}
+
+// The reply as JSON, or the text and a line end.
+absl::Status Show(const google::protobuf::Message& response,
+                  const std::string& text, const Context& context) {
+  Print(context.json ? ToJson(response) : absl::StrCat(text, "\n"));
+  return absl::OkStatus();
+}
+
+absl::Status CreateSnapshot(const Names& names, const Context& context) {
+  const auto request = RequestFor<v1::CreateSnapshotRequest>(names);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Checking", [&](WorkBar& bar) {
+        return client->CreateSnapshot(request, bar.on_progress());
+      }));
+  const v1::StoredSnapshot& snapshot = response.snapshot();
+  return Show(response,
+              absl::StrCat("Stored ", snapshot.name(), " of ",
+                           snapshot.catalog(), ": ", Describe(snapshot), "."),
+              context);
+}
+
+absl::Status Verify(const Names& names, const Context& context) {
+  const auto request = RequestFor<v1::VerifySnapshotRequest>(names);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Verifying", [&](WorkBar& bar) {
+        return client->VerifySnapshot(request, bar.on_progress());
+      }));
+  return Show(response,
+              absl::StrCat(names.name,
+                           " is whole: ", Describe(response.snapshot()), "."),
+              context);
+}
+
+absl::Status Restore(const Names& names, const Context& context) {
+  auto request = RequestFor<v1::RestoreSnapshotRequest>(names);
+  request.set_new_catalog(names.other);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Restoring", [&](WorkBar& bar) {
+        return client->RestoreSnapshot(request, bar.on_progress());
+      }));
+  return Show(
+      response,
+      absl::StrCat("Restored ", names.name, " as catalog ", names.other,
+                   ", with ", CountOf(response.catalog().item_count(), "item"),
+                   "."),
+      context);
+}
+
+absl::Status DeleteSnapshot(const Names& names, const Context& context) {
+  const auto request = RequestFor<v1::DeleteSnapshotRequest>(names);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->DeleteSnapshot(request));
+  return Show(response, absl::StrCat("Deleted snapshot ", names.name, "."),
+              context);
+}
+
+absl::Status ListSnapshots(const std::string& catalog, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::ListSnapshotsRequest request;
+  request.set_catalog(catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto all, AllPages(*client, &Client::ListSnapshots, request));
+  Listing listing = {
+      .table = Table({{.title = "catalog"},
+                      {.title = "snapshot"},
+                      {.title = "taken"},
+                      {.title = "items", .align = Table::Align::kRight},
+                      {.title = "size", .align = Table::Align::kRight}}),
+      .none = absl::StrCat(
+          "There are no snapshots",
+          catalog.empty() ? "" : absl::StrCat(" of '", Printable(catalog), "'"),
+          ". `attendant snapshot create --help` tells how to make one.\n")};
+  for (const v1::StoredSnapshot& snapshot : all.snapshots()) {
+    listing.table.AddRow({snapshot.catalog(), snapshot.name(),
+                          FormatTimestamp(snapshot.create_time()),
+                          FormatCount(snapshot.item_count()),
+                          FormatBytes(snapshot.byte_count())});
+  }
+  for (const v1::DamagedSnapshot& damaged : all.damaged_snapshots()) {
+    listing.damaged.push_back(damaged.reason());
+  }
+  PrintList(all, listing, context);
+  return absl::OkStatus();
+}
+
+absl::Status Export(const Names& names, const Context& context) {
+  const auto request = RequestFor<v1::ExportSnapshotRequest>(names);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(const auto file, FileStream::Create(names.other));
+  std::int64_t done = 0;
+  std::int64_t total = 0;
+  ATTENDANT_RETURN_IF_ERROR(WithBar("Exporting", [&](WorkBar& bar) {
+    return client->ExportSnapshot(
+        request, [&](const v1::ExportSnapshotResponse& response) {
+          total += response.total_byte_count();
+          done += static_cast<std::int64_t>(response.bytes().size());
+          bar.Update(done, total);
+          return file->Append(response.bytes());
+        });
+  }));
+  if (done != total) {
+    return absl::DataLossError(absl::StrCat("the server sent ", done, " of ",
+                                            total, " bytes; nothing was kept"));
+  }
+  ATTENDANT_RETURN_IF_ERROR(file->Commit());
+  if (context.json) {
+    Print(absl::StrCat("{\n \"byteCount\": \"", total, "\"\n}\n"));
+  } else {
+    Print(
+        absl::StrCat("Wrote ", FormatBytes(total), " to ", names.other, ".\n"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Import(const Names& names, const Context& context) {
+  std::error_code error;
+  const auto total =
+      static_cast<std::int64_t>(std::filesystem::file_size(names.other, error));
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+      error ? nullptr : std::fopen(names.other.c_str(), "rbe"), &std::fclose);
+  if (file == nullptr) {
+    if (!error) error = std::error_code(errno, std::generic_category());
+    return absl::NotFoundError(
+        absl::StrCat(names.other, " can't be read: ", error.message()));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto response, WithBar("Importing", [&](WorkBar& bar) {
+        std::int64_t done = 0;
+        return client->ImportSnapshot(
+            [&](v1::ImportSnapshotRequest* request) -> absl::StatusOr<bool> {
+              if (done == 0) {
+                request->set_catalog(names.catalog);
+                request->set_name(names.name);
+              }
+              std::string& bytes = *request->mutable_bytes();
+              bytes.resize(kChunkBytes);
+              bytes.resize(
+                  std::fread(bytes.data(), 1, bytes.size(), file.get()));
+              if (std::ferror(file.get()) != 0) {
+                return absl::InternalError(
+                    absl::StrCat(names.other, " can't be read"));
+              }
+              done += static_cast<std::int64_t>(bytes.size());
+              bar.Update(done, total);
+              return !bytes.empty();
+            });
+      }));
+  const v1::StoredSnapshot& snapshot = response.snapshot();
+  return Show(response,
+              absl::StrCat("Imported ", snapshot.name(), " of ",
+                           snapshot.catalog(), ": ", Describe(snapshot), "."),
+              context);
+}
+
+using Verb = absl::Status (*)(const Names& names, const Context& context);
+
+// A verb on one snapshot, which more positional arguments may follow.
+CLI::App* AddVerb(CLI::App& snapshot, Context& context, const std::string& verb,
+                  const std::string& description, Verb action,
+                  const std::shared_ptr<Names>& names) {
+  CLI::App* command = snapshot.add_subcommand(verb, description);
+  command->final_callback([names, action, &context] {
+    context.Run([&](const Context& c) { return action(*names, c); });
+  });
+  return command;
+}
+
+CLI::App* AddOnSnapshot(CLI::App& snapshot, Context& context,
+                        const std::string& verb, const std::string& description,
+                        Verb action, const std::shared_ptr<Names>& names) {
+  CLI::App* command =
+      AddVerb(snapshot, context, verb, description, action, names);
+  command->add_option("CATALOG", names->catalog, "The catalog, or an alias")
+      ->required();
+  command->add_option("NAME", names->name, "The snapshot")->required();
+  return command;
+}
+
+void AddCreateSnapshot(CLI::App& snapshot, Context& context) {
+  auto names = std::make_shared<Names>();
+  CLI::App* create =
+      AddVerb(snapshot, context, "create", "Store a snapshot of a catalog",
+              &CreateSnapshot, names);
+  create->add_option("CATALOG", names->catalog, "The catalog, or an alias")
+      ->required();
+  create->add_option("NAME", names->name,
+                     "The snapshot's name. Default: of the time and the last "
+                     "write");
+  create->footer(
+      "Examples:\n"
+      "  attendant snapshot create shop\n"
+      "  attendant snapshot create shop before-sale\n\n"
+      "Queries and writes go on. It holds all that was acknowledged before,\n"
+      "and lies on the server's disk, beside the catalog: `attendant snapshot\n"
+      "export` takes it elsewhere.");
+}
+
+void AddListSnapshots(CLI::App& snapshot, Context& context) {
+  auto catalog = std::make_shared<std::string>();
+  CLI::App* list = snapshot.add_subcommand("list", "List snapshots");
+  list->add_option("CATALOG", *catalog, "Only of this one. Default: of all");
+  list->footer("Example:\n  attendant snapshot list shop");
+  list->final_callback([catalog, &context] {
+    context.Run([&](const Context& c) { return ListSnapshots(*catalog, c); });
+  });
+}
+
+void AddRestore(CLI::App& snapshot, Context& context) {
+  auto names = std::make_shared<Names>();
+  CLI::App* restore =
+      AddOnSnapshot(snapshot, context, "restore",
+                    "Make a new catalog of a snapshot", &Restore, names);
+  restore
+      ->add_option("NEW_CATALOG", names->other,
+                   "The catalog to make; its name must be free")
+      ->required();
+  restore->footer(
+      "Examples:\n"
+      "  attendant snapshot restore shop-1 before-sale shop-2\n"
+      "  attendant alias set shop shop-2 --if-names shop-1\n\n"
+      "All of the snapshot is verified first; a damaged one changes nothing.\n"
+      "The second command lets clients that ask for the alias `shop` go over\n"
+      "to what was restored, without an error.");
+}
+
+void AddExport(CLI::App& snapshot, Context& context) {
+  auto names = std::make_shared<Names>();
+  CLI::App* command = AddOnSnapshot(
+      snapshot, context, "export",
+      "Write a snapshot to a file, to keep it elsewhere", &Export, names);
+  command->add_option("FILE", names->other, "The file, which is not there yet")
+      ->required();
+  command->footer(
+      "Example:\n"
+      "  attendant snapshot export shop before-sale before-sale.snapshot\n\n"
+      "The file holds the checksum of every part, and gets its name when it\n"
+      "is whole.");
+}
+
+void AddImport(CLI::App& snapshot, Context& context) {
+  auto names = std::make_shared<Names>();
+  CLI::App* command =
+      AddVerb(snapshot, context, "import",
+              "Bring an exported snapshot to a server", &Import, names);
+  command->add_option("FILE", names->other, "What `export` wrote")->required();
+  command->add_option("--catalog", names->catalog,
+                      "List it under this catalog. Default: its own");
+  command->add_option("--name", names->name,
+                      "List it under this name. Default: its own");
+  command->footer(
+      "Examples:\n"
+      "  attendant snapshot import before-sale.snapshot\n"
+      "  attendant snapshot import before-sale.snapshot --name again\n\n"
+      "It is listed once every byte of it was verified; of a damaged file, or\n"
+      "of half of one, nothing is left. The catalog need not be there.");
+}
+
+}  // namespace
+
+void AddSnapshotCommands(CLI::App& app, Context& context) {
+  CLI::App* snapshot = app.add_subcommand(
+      "snapshot", "Store, verify, restore and move copies of catalogs");
+  snapshot->require_subcommand(1);
+  AddCreateSnapshot(*snapshot, context);
+  AddListSnapshots(*snapshot, context);
+  AddOnSnapshot(*snapshot, context, "verify", "Check every byte of a snapshot",
+                &Verify, std::make_shared<Names>())
+      ->footer("Example:\n  attendant snapshot verify shop before-sale");
+  AddRestore(*snapshot, context);
+  AddExport(*snapshot, context);
+  AddImport(*snapshot, context);
+  AddOnSnapshot(*snapshot, context, "delete", "Delete a snapshot",
+                &DeleteSnapshot, std::make_shared<Names>())
+      ->footer("Example:\n  attendant snapshot delete shop before-sale");
+}
+
+}  // namespace attendant

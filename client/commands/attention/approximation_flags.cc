@@ -1,0 +1,72 @@
+#include "client/commands/attention/approximation_flags.h"
+
+#include "client/commands/shared/flags.h"
+#include "core/base/status.h"
+
+namespace attendant {
+
+void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
+  constexpr char kGroup[] = "Approximate";
+  CLI::Option* lsh =
+      verb.add_option("--lsh", flags.lsh_rounds,
+                      "Attend within the buckets of so many rounds of hashing "
+                      "(Reformer), by direction alone: for --score cosine, or "
+                      "keys of one norm")
+          ->check(CLI::Range(1, 16))
+          ->group(kGroup);
+  verb.add_option("--lsh-buckets", flags.lsh_buckets,
+                  "Buckets of a round, an even number; never more than keys, "
+                  "rounded up to one. Default: one for 64 keys")
+      ->check(CLI::Range(2, 4096))
+      ->needs(lsh)
+      ->group(kGroup);
+  verb.add_option("--lsh-seed", flags.lsh_seed,
+                  "Seed of the directions that buckets are of")
+      ->check(CLI::Validator(Accepts(&ParseInteger), ""))
+      ->needs(lsh)
+      ->capture_default_str()
+      ->group(kGroup);
+  CLI::Option* linformer =
+      verb.add_option("--linformer", flags.linformer_rows,
+                      "Attend to so many means of segments (Linformer)")
+          ->check(CLI::Range(1, 4096))
+          ->excludes(lsh)
+          ->group(kGroup);
+  CLI::Option* random =
+      verb.add_flag("--linformer-random", flags.linformer_random,
+                    "To random combinations of all in place of means, the "
+                    "longer the more tokens there are")
+          ->needs(linformer)
+          ->group(kGroup);
+  verb.add_option("--linformer-seed", flags.linformer_seed,
+                  "Seed of the random combinations")
+      ->check(CLI::Validator(Accepts(&ParseInteger), ""))
+      ->needs(random)
+      ->capture_default_str()
+      ->group(kGroup);
+}
+
+absl::StatusOr<v1::Approximation> ToApproximation(
+    const ApproximationFlags& flags) {
+  v1::Approximation approximation;
+  if (flags.lsh_rounds != 0) {
+    v1::LshAttention& lsh = *approximation.mutable_lsh();
+    lsh.set_round_count(flags.lsh_rounds);
+    if (flags.lsh_buckets != 0) lsh.set_bucket_count(flags.lsh_buckets);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t seed,
+                               ParseInteger(flags.lsh_seed));
+    lsh.set_seed(seed);
+    return approximation;
+  }
+  v1::LinformerAttention& linformer = *approximation.mutable_linformer();
+  linformer.set_row_count(flags.linformer_rows);
+  if (flags.linformer_random) {
+    linformer.set_reduction_kind(v1::REDUCTION_KIND_RANDOM);
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t seed,
+                               ParseInteger(flags.linformer_seed));
+    linformer.set_seed(seed);
+  }
+  return approximation;
+}
+
+}  // namespace attendant

@@ -1,0 +1,225 @@
+#include "client/commands/attention/attend_choices.h"
+
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/commands/shared/flags.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// "NAME" or "NAME=FACTOR".
+absl::StatusOr<v1::Bias> ParseBias(const std::string& flag) {
+  v1::Bias bias;
+  const std::size_t split = flag.find('=');
+  bias.set_attribute(flag.substr(0, split));
+  if (split != std::string::npos) {
+    double factor = 0;
+    if (!absl::SimpleAtod(flag.substr(split + 1), &factor) ||
+        !std::isfinite(factor)) {
+      return Malformed(flag, "NAME or NAME=FACTOR");
+    }
+    bias.set_factor(factor);
+  }
+  if (bias.attribute().empty()) {
+    return Malformed(flag, "NAME or NAME=FACTOR");
+  }
+  return bias;
+}
+
+// "NAME=DURATION", as in added=72h.
+absl::StatusOr<v1::Bias> ParseDecay(const std::string& flag) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto parts, ParseAssignment(flag));
+  absl::Duration half_life;
+  if (!absl::ParseDuration(parts.second, &half_life) ||
+      half_life <= absl::ZeroDuration() ||
+      half_life == absl::InfiniteDuration()) {
+    return Malformed(flag, "NAME=HALF_LIFE with a duration such as 72h or 30m");
+  }
+  v1::Bias bias;
+  bias.set_attribute(parts.first);
+  const std::int64_t seconds = absl::ToInt64Seconds(half_life);
+  bias.mutable_half_life()->set_seconds(seconds);
+  bias.mutable_half_life()->set_nanos(static_cast<std::int32_t>(
+      absl::ToInt64Nanoseconds(half_life - absl::Seconds(seconds))));
+  return bias;
+}
+
+// "FIELD" or "FIELD=TEMPERATURE".
+absl::StatusOr<v1::Head> ParseHead(const std::string& flag) {
+  v1::Head head;
+  const std::size_t split = flag.find('=');
+  head.set_key_field(flag.substr(0, split));
+  if (split != std::string::npos) {
+    ATTENDANT_ASSIGN_OR_RETURN(const double temperature,
+                               ParsePositive(flag.substr(split + 1)));
+    head.set_temperature(temperature);
+  }
+  if (head.key_field().empty()) {
+    return Malformed(flag, "FIELD or FIELD=TEMPERATURE");
+  }
+  return head;
+}
+
+void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
+  CLI::Option* recall =
+      attend
+          .add_option("--recall", choices.recall,
+                      "Share of the exact shortlist to find, in (0, 1]; 1 "
+                      "proves it. Default: what the index was trained for, .85 "
+                      "of IVF and .8 of the others, or where AUTO has fewer "
+                      "than 20,000 keys .99, and 1 of shortlists above 100")
+          ->check(CLI::Validator(Accepts(&ParseShare), ""))
+          ->group("Scan");
+  attend
+      .add_option("--probe-count", choices.probe_count,
+                  "For experts: how far the index looks: lists of IVF, "
+                  "candidates of HNSW, buckets of LSH, rescored keys of PQ")
+      ->check(CLI::PositiveNumber)
+      ->excludes(recall)
+      ->group("Scan");
+  attend
+      .add_option(
+          "--mass-precision", choices.mass_precision,
+          "How far off log_partition may be, for 95 % of queries. Default: "
+          "what the query can know in its own time, or 0.02 where the whole "
+          "catalog's attention is asked for; with --min-mass P at most "
+          "(1 - P) / 4")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+      ->group("Scan");
+  attend
+      .add_option("--mass-method", choices.mass_method,
+                  "How masses are come by: estimate (never left unknown), "
+                  "bound (can't be wrong) or exact (scores every key). "
+                  "Default: what the index knows anyway, or unknown")
+      ->check(CLI::IsMember({"estimate", "bound", "exact"}))
+      ->group("Scan");
+}
+
+}  // namespace
+
+void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
+                    AttendChoices& choices) {
+  CLI::Option* hard = attend
+                          .add_flag("--hard", choices.hard,
+                                    "The one best item, with weight exactly 1")
+                          ->excludes(results)
+                          ->group("Choice");
+  CLI::Option* sample =
+      attend
+          .add_flag("--sample", choices.sample,
+                    "Draw items in proportion to their weights over the "
+                    "catalog, with the probability of each draw")
+          ->excludes(hard)
+          ->group("Choice");
+  attend
+      .add_flag("--with-replacement", choices.with_replacement,
+                "Draw each item from all")
+      ->needs(sample)
+      ->group("Choice");
+  attend
+      .add_option("--seed", choices.seed,
+                  "The same seed draws the same items as long as nothing is "
+                  "written, merged or the server restarted; with --exact and "
+                  "without replacement, for good on the same items. Default: "
+                  "by chance")
+      ->check(CLI::Validator(Accepts(&ParseInteger), ""))
+      ->needs(sample)
+      ->group("Choice");
+  attend
+      .add_option("--min-mass", choices.min_mass,
+                  "The fewest items that hold this share of the catalog's "
+                  "attention, in (0, 1]; --results is then the most, by "
+                  "default 1000")
+      ->check(CLI::Validator(Accepts(&ParseShare), ""))
+      ->excludes(hard)
+      ->excludes(sample)
+      ->group("Choice");
+  attend
+      .add_option("--activation", choices.activation,
+                  "How weights follow from logits. Default softmax")
+      ->check(CLI::IsMember({"softmax", "sigmoid", "none"}))
+      ->group("Choice");
+  attend
+      .add_option("--score", choices.score,
+                  "Another score kind than the field's")
+      ->check(CLI::IsMember(
+          {"dot", "scaled_dot", "cosine", "bilinear", "additive"}))
+      ->group("Score");
+  attend
+      .add_option("--model", choices.model,
+                  "Another model than the field's, as NAME or NAME:VERSION")
+      ->type_name("NAME")
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
+      ->group("Score");
+  AddRepeated(attend, "--head", choices.heads,
+              "Attend over several key fields at once, or one at several "
+              "temperatures: FIELD or FIELD=TEMPERATURE")
+      ->type_name("FIELD")
+      ->check(CLI::Validator(Accepts(&ParseHead), ""))
+      ->group("Score");
+  AddRepeated(attend, "--bias", choices.biases,
+              "Add an attribute to the logits: NAME or NAME=FACTOR")
+      ->type_name("NAME")
+      ->check(CLI::Validator(Accepts(&ParseBias), ""))
+      ->group("Score");
+  AddRepeated(attend, "--decay", choices.decays,
+              "Halve the weight with each half-life since a timestamp "
+              "attribute: NAME=HALF_LIFE, as in added=72h")
+      ->type_name("NAME=DURATION")
+      ->check(CLI::Validator(Accepts(&ParseDecay), ""))
+      ->group("Score");
+  attend
+      .add_option("--time", choices.time,
+                  "What --decay takes for now. Default: the server's clock")
+      ->type_name("TIME")
+      ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
+      ->group("Score");
+  AddScanFlags(attend, choices);
+}
+
+absl::Status SetChoices(const AttendChoices& choices,
+                        v1::AttendRequest& request) {
+  if (choices.hard) request.set_select_kind(v1::SELECT_KIND_HARD);
+  if (choices.sample) request.set_select_kind(v1::SELECT_KIND_SAMPLE);
+  request.set_with_replacement(choices.with_replacement);
+  if (!choices.seed.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t seed,
+                               ParseInteger(choices.seed));
+    request.set_seed(seed);
+  }
+  if (choices.min_mass != 0) request.set_min_mass(choices.min_mass);
+  if (choices.recall != 0) request.set_recall(choices.recall);
+  if (choices.probe_count != 0) request.set_probe_count(choices.probe_count);
+  if (choices.mass_precision != 0) {
+    request.set_mass_precision(choices.mass_precision);
+  }
+  request.set_mass_method(MassMethodFromFlag(choices.mass_method));
+  request.set_activation_kind(ActivationKindFromFlag(choices.activation));
+  request.set_score_kind(ScoreKindFromFlag(choices.score));
+  if (!choices.model.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_model(),
+                               ParseModelReference(choices.model));
+  }
+  for (const std::string& flag : choices.heads) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_heads(), ParseHead(flag));
+  }
+  for (const std::string& flag : choices.biases) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_biases(), ParseBias(flag));
+  }
+  for (const std::string& flag : choices.decays) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_biases(), ParseDecay(flag));
+  }
+  if (!choices.time.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_time(),
+                               ParseTimeFlag(choices.time));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace attendant

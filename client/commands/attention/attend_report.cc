@@ -1,0 +1,345 @@
+#include "client/commands/attention/attend_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "client/commands/attention/plan_report.h"
+#include "client/commands/shared/command.h"
+#include "client/commands/shared/convert.h"
+#include "client/commands/shared/flags.h"
+
+namespace attendant {
+namespace {
+
+constexpr int kMaxPooledShown = 8;
+
+bool IsSoftmax(const v1::AttendResponse& response) {
+  return response.activation_kind() != v1::ACTIVATION_KIND_SIGMOID &&
+         response.activation_kind() != v1::ACTIVATION_KIND_NONE;
+}
+
+// "31.4 % (exact)", "31.0 % to 32.5 % (bound)", or nothing if unknown.
+std::string MassText(const v1::Mass& mass) {
+  const std::string interval = absl::StrCat(
+      FormatShare(mass.lower_bound()), " to ", FormatShare(mass.upper_bound()));
+  switch (mass.method()) {
+    case v1::MASS_METHOD_EXACT:
+      return absl::StrCat(FormatShare(mass.value()), " (exact)");
+    case v1::MASS_METHOD_BOUND:
+      return absl::StrCat(interval, " (bound)");
+    case v1::MASS_METHOD_ESTIMATE:
+      return absl::StrCat(FormatShare(mass.value()), " (estimate, ", interval,
+                          ")");
+    default:
+      return "";
+  }
+}
+
+// The key field of the head that earned it; of a model's heads, which one.
+std::string EarnedBy(const v1::AttendResponse& response,
+                     const v1::AttendedItem& item) {
+  return response.has_model() ? absl::StrCat("head ", item.head())
+                              : item.key_field();
+}
+
+// "99.7 %, 0.085 %": by the first head, the second, ...
+std::string WeightsByHead(const v1::AttendedItem& item, bool softmax) {
+  return absl::StrJoin(
+      item.head_weights(), ", ", [softmax](std::string* text, double weight) {
+        *text += softmax ? FormatShare(weight) : FormatNumber(weight);
+      });
+}
+
+std::string ItemTable(const v1::AttendResponse& response,
+                      const AttendReportOptions& options) {
+  using Align = Table::Align;
+  using Tone = Table::Tone;
+  std::vector<Table::Column> columns = {
+      {.title = "#", .align = Align::kRight, .tone = Tone::kDim},
+      {.title = "item"}};
+  for (const std::string& name : options.shown_attributes) {
+    columns.push_back({.title = name});
+  }
+  if (options.opaque_value) {
+    columns.push_back({.title = "opaque value", .max_width = kWideColumn});
+  }
+  const bool softmax = IsSoftmax(response);
+  columns.push_back({.title = "weight", .align = Align::kRight});
+  columns.push_back({.title = "", .tone = Tone::kAccent});
+  columns.push_back(
+      {.title = "logit", .align = Align::kRight, .tone = Tone::kDim});
+  if (response.heads_size() > 1) {
+    columns.push_back({.title = "earned by", .tone = Tone::kDim});
+    if (options.head_weights) {
+      columns.push_back({.title = "by head", .max_width = kWideColumn});
+    }
+  }
+  if (response.has_slate()) {
+    columns.push_back(
+        {.title = "drawn with", .align = Align::kRight, .tone = Tone::kDim});
+  }
+  // Given kappa, which draws with replacement have none of.
+  if (response.slate().has_kappa()) {
+    columns.push_back(
+        {.title = "inclusion", .align = Align::kRight, .tone = Tone::kDim});
+  }
+  double greatest = 0;
+  for (const v1::AttendedItem& item : response.items()) {
+    greatest = std::max(greatest, item.weight());
+  }
+  Table table(std::move(columns));
+  std::int64_t rank = 0;
+  for (const v1::AttendedItem& item : response.items()) {
+    std::vector<std::string> cells = {FormatCount(++rank), item.id()};
+    for (const std::string& name : options.shown_attributes) {
+      const auto attribute = item.attributes().find(name);
+      cells.push_back(attribute == item.attributes().end()
+                          ? ""
+                          : AttributeText(attribute->second));
+    }
+    if (options.opaque_value) cells.push_back(item.opaque_value());
+    cells.push_back(softmax ? FormatShare(item.weight())
+                            : FormatNumber(item.weight()));
+    cells.push_back(
+        Bar(greatest > 0 ? item.weight() / greatest : 0, kBarWidth));
+    cells.push_back(absl::StrFormat("%.3f", item.logit()));
+    if (response.heads_size() > 1) {
+      cells.push_back(EarnedBy(response, item));
+      if (options.head_weights) cells.push_back(WeightsByHead(item, softmax));
+    }
+    if (response.has_slate()) {
+      cells.push_back(FormatShare(std::exp(item.log_weight())));
+    }
+    if (response.slate().has_kappa()) {
+      cells.push_back(
+          FormatShare(std::exp(item.log_inclusion_given_threshold())));
+    }
+    table.AddRow(cells);
+  }
+  return table.Format(options.style);
+}
+
+// "Log partition 5.437 ± 0.012 (estimate).", or nothing if unknown.
+std::string PartitionSentence(double log_partition,
+                              const v1::Interval& interval) {
+  const double below = log_partition - interval.lower_bound();
+  const double above = interval.upper_bound() - log_partition;
+  const std::string value =
+      absl::StrCat("Log partition ", absl::StrFormat("%.6g", log_partition));
+  std::string range;
+  if (interval.method() == v1::MASS_METHOD_BOUND) {
+    // Bounds are seldom as far on one side as on the other.
+    range = absl::StrFormat(", from %.6g to %.6g", interval.lower_bound(),
+                            interval.upper_bound());
+  } else if (interval.method() == v1::MASS_METHOD_ESTIMATE) {
+    range = absl::StrFormat(" ± %.2g", std::max(below, above));
+  }
+  return absl::StrCat(value, range, " (", FlagOf(interval.method()), ").");
+}
+
+// Of a number of items that need not be whole.
+std::string EffectiveCount(double count) {
+  return count < 9.95 ? absl::StrFormat("%.1f", count)
+                      : FormatCount(std::llround(count));
+}
+
+// Where a count lies, in brackets; nothing if it is exact.
+std::string RangeText(const v1::Interval& interval) {
+  if (interval.method() != v1::MASS_METHOD_BOUND &&
+      interval.method() != v1::MASS_METHOD_ESTIMATE) {
+    return "";
+  }
+  return absl::StrCat(" (", FlagOf(interval.method()), ", ",
+                      EffectiveCount(interval.lower_bound()), " to ",
+                      EffectiveCount(interval.upper_bound()), ")");
+}
+
+std::string MassSentence(const v1::AttendResponse& response, bool hard) {
+  const int count = response.items_size();
+  const std::string these = hard || count == 1
+                                ? "This item"
+                                : absl::StrCat("These ", FormatCount(count));
+  const absl::string_view hold = count == 1 ? "holds" : "hold";
+  const std::string returned = MassText(response.returned_mass());
+  if (!IsSoftmax(response)) {
+    return absl::StrCat("Weights are ",
+                        response.activation_kind() == v1::ACTIVATION_KIND_NONE
+                            ? "the logits"
+                            : "1 / (1 + exp(-logit))",
+                        ": each stands on its own, and they are no shares of "
+                        "anything.");
+  }
+  if (returned.empty()) {
+    return absl::StrCat(
+        "How much of the catalog's attention ", absl::AsciiStrToLower(these),
+        " ", hold,
+        " is unknown: ", FormatCount(response.stats().scored_count()), " of ",
+        FormatCount(response.stats().eligible_count()),
+        " keys were scored (--mass-precision 0.02 estimates the rest).");
+  }
+  std::string text = absl::StrCat(
+      these, " ", hold, " ", returned.substr(0, returned.find(" (")),
+      " of the catalog's attention", returned.substr(returned.find(" (")));
+  const std::string shortlist = MassText(response.shortlist_mass());
+  if (!hard && !shortlist.empty()) {
+    absl::StrAppend(&text, "; shortlist ",
+                    shortlist.substr(0, shortlist.find(" (")));
+  }
+  absl::StrAppend(&text, ".");
+  if (response.has_effective_item_count()) {
+    absl::StrAppend(&text, " Effective items: ",
+                    EffectiveCount(response.effective_item_count()), " of ",
+                    FormatCount(response.stats().eligible_count()),
+                    RangeText(response.effective_item_count_interval()), ".");
+  }
+  if (response.has_log_partition_interval()) {
+    absl::StrAppend(&text, " ",
+                    PartitionSentence(response.log_partition(),
+                                      response.log_partition_interval()));
+  }
+  return text;
+}
+
+// One line a head, where there are several.
+std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
+  using Align = Table::Align;
+  Table table({{.title = "head"},
+               {.title = "key field"},
+               {.title = "score"},
+               {.title = "temperature", .align = Align::kRight},
+               {.title = "effective items", .align = Align::kRight},
+               {.title = "mass returned", .align = Align::kRight}});
+  for (int h = 0; h < response.heads_size(); ++h) {
+    const v1::HeadAttention& head = response.heads(h);
+    const std::string mass = MassText(head.returned_mass());
+    table.AddRow({FormatCount(h), head.key_field(), FlagOf(head.score_kind()),
+                  FormatNumber(head.temperature()),
+                  head.has_effective_item_count()
+                      ? EffectiveCount(head.effective_item_count())
+                      : "unknown",
+                  mass.empty() ? "unknown" : mass});
+  }
+  return table.Format(style);
+}
+
+std::string SlateSentence(const v1::AttendResponse& response) {
+  const v1::Slate& slate = response.slate();
+  std::string text = absl::StrCat(
+      "Drawn from the ", FlagOf(slate.scope()), " with seed ", slate.seed(),
+      " at sequence ", slate.sequence(), "; this slate has probability ",
+      absl::StrFormat("%.3g", std::exp(slate.log_probability())));
+  if (slate.has_kappa()) {
+    absl::StrAppend(&text, ", kappa ", FormatNumber(slate.kappa()));
+  }
+  if (slate.distance() > 0) {
+    absl::StrAppend(&text, ". What it was drawn from is within ",
+                    FormatShare(slate.distance()),
+                    " of the softmax in total variation (estimate)");
+  }
+  return absl::StrCat(text, ".");
+}
+
+std::string PooledSentence(const v1::PooledValue& pooled) {
+  double square = 0;
+  std::string first;
+  for (int i = 0; i < pooled.values_size(); ++i) {
+    const double component = pooled.values(i);
+    square += component * component;
+    if (i < kMaxPooledShown) {
+      absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
+    }
+  }
+  std::string text = absl::StrCat(
+      "Pooled value over the ",
+      pooled.scope() == v1::WEIGHT_SCOPE_RETURNED ? "returned items"
+                                                  : FlagOf(pooled.scope()),
+      ": ", CountOf(pooled.values_size(), "component"), ", norm ",
+      FormatNumber(std::sqrt(square)), ", [", first,
+      pooled.values_size() > kMaxPooledShown ? ", ...]." : "].");
+  if (pooled.key_as_value_count() > 0) {
+    absl::StrAppend(&text, " Keys stand in for the values of ",
+                    CountOf(pooled.key_as_value_count(), "item"), ".");
+  }
+  if (pooled.relative_error() > 0) {
+    absl::StrAppend(&text, " Off by up to ",
+                    FormatShare(pooled.relative_error()), " (",
+                    FlagOf(pooled.method()), ").");
+  }
+  return text;
+}
+
+// By what the weights came about.
+std::string HowSentence(const v1::AttendResponse& response, bool hard) {
+  const bool several = response.heads_size() > 1;
+  std::string text = hard ? "Hard: the one best item. " : "";
+  // Each of several heads has its own: HeadTable says which.
+  if (!several) {
+    absl::StrAppend(&text, "Temperature ", FormatNumber(response.temperature()),
+                    ", ");
+  }
+  if (several && !response.has_model()) {
+    absl::StrAppend(&text, CountOf(response.heads_size(), "head"));
+  } else {
+    absl::StrAppend(&text, absl::AsciiStrToUpper(FlagOf(response.score_kind())),
+                    " over \"", Printable(response.key_field()), "\"");
+  }
+  if (response.has_model()) {
+    absl::StrAppend(&text, " through model ",
+                    Printable(response.model().name()), ":",
+                    response.model().version());
+  }
+  if (!hard && IsSoftmax(response) && !response.items().empty()) {
+    absl::StrAppend(&text, ". Weights sum to 1 over the ",
+                    response.weight_scope() == v1::WEIGHT_SCOPE_RETURNED
+                        ? "returned items"
+                        : FlagOf(response.weight_scope()));
+  }
+  return absl::StrCat(text, ".");
+}
+
+}  // namespace
+
+std::string AttendReport(const v1::AttendResponse& response,
+                         const AttendReportOptions& options) {
+  std::string text;
+  if (response.items().empty()) {
+    text =
+        "Nothing was eligible: no item with a key in this field is left "
+        "after the masks.\n";
+  } else {
+    text = absl::StrCat(ItemTable(response, options), "\n",
+                        MassSentence(response, options.hard), "\n");
+  }
+  absl::StrAppend(&text, options.style.Dim(HowSentence(response, options.hard)),
+                  "\n");
+  if (response.has_slate()) {
+    absl::StrAppend(&text, SlateSentence(response), "\n");
+  }
+  if (response.limit_reason() == v1::LIMIT_REASON_RESULT_CAP) {
+    absl::StrAppend(&text,
+                    "The cap on results was reached before the mass "
+                    "asked for: raise --results.\n");
+  }
+  if (response.heads_size() > 1) {
+    absl::StrAppend(&text, "\n", HeadTable(response, options.style));
+  }
+  if (!response.unknown_example_ids().empty()) {
+    absl::StrAppend(
+        &text, "Examples not in the catalog: ",
+        Printable(absl::StrJoin(response.unknown_example_ids(), ", ")), "\n");
+  }
+  if (options.pooled_value && response.has_pooled_value()) {
+    absl::StrAppend(&text, PooledSentence(response.pooled_value()), "\n");
+  }
+  if (response.has_plan()) {
+    absl::StrAppend(&text, "\n", PlanReport(response.plan(), options.style));
+  }
+  return text;
+}
+
+}  // namespace attendant

@@ -1,0 +1,17 @@
+// What attends: queries, sequences, candidates.
+#ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_COMMANDS_H_
+#define ATTENDANT_CLIENT_COMMANDS_ATTENTION_COMMANDS_H_
+
+#include "client/commands/shared/command.h"
+
+namespace attendant {
+
+// Each adds a verb with its flags, help and action. `context` must outlive
+// `app`.
+void AddAttendCommand(CLI::App& app, Context& context);
+void AddContextualizeCommand(CLI::App& app, Context& context);
+void AddRankCommand(CLI::App& app, Context& context);
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CLIENT_COMMANDS_ATTENTION_COMMANDS_H_

@@ -1,0 +1,109 @@
+#include "client/commands/fits/fit.h"
+
+#include <cmath>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "client/commands/fits/commands.h"
+#include "client/files/npy.h"
+#include "client/format/text.h"
+
+namespace attendant {
+namespace {
+
+nlohmann::ordered_json CamelCase(const nlohmann::ordered_json& json) {
+  if (!json.is_structured()) return json;
+  nlohmann::ordered_json result(json.type());
+  for (const auto& [key, value] : json.items()) {
+    if (json.is_array()) {
+      result.push_back(CamelCase(value));
+      continue;
+    }
+    std::string name;
+    for (std::size_t i = 0; i < key.size(); ++i) {
+      if (key[i] == '_') continue;
+      name += i > 0 && key[i - 1] == '_' ? absl::ascii_toupper(key[i]) : key[i];
+    }
+    result[name] = CamelCase(value);
+  }
+  return result;
+}
+
+}  // namespace
+
+void NoteStep(absl::string_view step) { Note(absl::StrCat("  ", step)); }
+
+std::string DescribeDefaults(const AttentionDefaults& defaults) {
+  std::string text = absl::StrCat(
+      "score ", absl::AsciiStrToLower(Name(defaults.score_kind)), ", combine ",
+      absl::AsciiStrToLower(Name(defaults.combine_kind)), ", temperature ",
+      FormatNumber(defaults.temperature));
+  if (!defaults.negative_log_likelihood.has_value()) return text;
+  absl::StrAppend(&text, "; negative log likelihood ",
+                  FormatNumber(*defaults.negative_log_likelihood), " nats");
+  if (defaults.uniform_negative_log_likelihood.has_value()) {
+    absl::StrAppend(&text, " against ",
+                    FormatNumber(*defaults.uniform_negative_log_likelihood),
+                    " of a uniform guess");
+  }
+  absl::StrAppend(&text, ", over ",
+                  defaults.choice_count < kLeastChoices ? "only " : "",
+                  CountOf(defaults.choice_count, "choice"));
+  return text;
+}
+
+nlohmann::json DefaultsJson(const AttentionDefaults& defaults) {
+  nlohmann::json json;
+  json["score_kind"] = absl::AsciiStrToLower(Name(defaults.score_kind));
+  json["combine_kind"] = absl::AsciiStrToLower(Name(defaults.combine_kind));
+  json["temperature"] = defaults.temperature;
+  json["choice_count"] = defaults.choice_count;
+  if (defaults.negative_log_likelihood.has_value()) {
+    json["negative_log_likelihood"] = *defaults.negative_log_likelihood;
+  }
+  if (defaults.uniform_negative_log_likelihood.has_value()) {
+    json["uniform_negative_log_likelihood"] =
+        *defaults.uniform_negative_log_likelihood;
+  }
+  return json;
+}
+
+void PrintCamelCase(const nlohmann::ordered_json& json) {
+  Print(CamelCase(json).dump(1, ' ', false,
+                             nlohmann::json::error_handler_t::replace) +
+        "\n");
+}
+
+std::string Lines(const std::vector<std::string>& lines) {
+  std::string text;
+  for (const std::string& line : lines) absl::StrAppend(&text, line, "\n");
+  return text;
+}
+
+void ReportFit(const std::string& directory, std::int64_t item_count,
+               const Model& model, const AttentionDefaults& defaults,
+               const Context& context) {
+  if (context.json) {
+    nlohmann::ordered_json json;
+    json["directory"] = directory;
+    json["model"] = nlohmann::ordered_json::parse(ModelJson(model), nullptr,
+                                                  /*allow_exceptions=*/false);
+    PrintCamelCase(json);
+    return;
+  }
+  Print(absl::StrCat("Chose ", DescribeDefaults(defaults), ".\nWrote ",
+                     CountOf(item_count, "key"), " of ",
+                     model.key_field.dimension(), " dimensions for field ",
+                     model.key_field.name(), " to ", directory, ".\n"));
+}
+
+void AddFitCommands(CLI::App& app, Context& context) {
+  CLI::App* fit =
+      app.add_subcommand("fit", "Learn keys, text encoders and temperatures");
+  fit->require_subcommand(1);
+  AddFitLsiCommand(*fit, context);
+  AddFitTextCommand(*fit, context);
+  AddFitTemperatureCommand(*fit, context);
+}
+
+}  // namespace attendant

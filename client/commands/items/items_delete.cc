@@ -1,0 +1,119 @@
+// attendant items delete
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/commands/items/commands.h"
+#include "client/commands/shared/flags.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct DeleteFlags {
+  std::string catalog;
+  std::vector<std::string> ids;
+  std::string filter;
+  bool dry_run = false;
+  std::optional<std::int64_t> if_sequence;
+  std::string request_id;
+};
+
+absl::Status DeleteByIds(const DeleteFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::BatchDeleteItemsRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_request_id(flags.request_id);
+  for (const std::string& id : flags.ids) request.add_ids(id);
+  if (flags.if_sequence) {
+    request.add_conditions()->set_sequence(*flags.if_sequence);
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->BatchDeleteItems(request));
+  if (context.json) {
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  Print(absl::StrCat(
+      "Deleted ", CountOf(response.deleted_count(), "item"),
+      response.missing_count() == 0
+          ? ""
+          : absl::StrCat("; ", response.missing_count(), " not in the catalog"),
+      ".\n"));
+  NoteToken(response.snapshot_token());
+  return absl::OkStatus();
+}
+
+absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::DeleteMatchingItemsRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_filter(flags.filter);
+  request.set_dry_run(flags.dry_run);
+  request.set_request_id(flags.request_id);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->DeleteMatchingItems(request));
+  if (context.json) {
+    Print(ToJson(response));
+    return absl::OkStatus();
+  }
+  Print(absl::StrCat(flags.dry_run ? "Would delete " : "Deleted ",
+                     CountOf(response.deleted_count(), "item"), ".\n"));
+  if (!flags.dry_run) NoteToken(response.snapshot_token());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddItemsDeleteCommand(CLI::App& items, Context& context) {
+  auto flags = std::make_shared<DeleteFlags>();
+  CLI::App* command = items.add_subcommand(
+      "delete", "Delete items, by id or by what their attributes say");
+  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  CLI::Option* ids = AddItemIds(*command, flags->ids);
+  CLI::Option* filter =
+      command
+          ->add_option("--filter", flags->filter,
+                       "Delete every item that this is true of, as in `attend "
+                       "--filter`: all or none of them. OR binds closer than "
+                       "AND")
+          ->type_name("FILTER")
+          ->excludes(ids);
+  command
+      ->add_flag("--dry-run", flags->dry_run,
+                 "Only count what --filter would delete")
+      ->needs(filter);
+  command
+      ->add_option("--if-sequence", flags->if_sequence,
+                   "Only if the item's last write has this number, which "
+                   "`items get` shows; of one item")
+      ->needs(ids);
+  command
+      ->add_option("--request-id", flags->request_id,
+                   "Makes it safe to repeat: the same id again returns the "
+                   "first outcome")
+      ->type_name("ID");
+  command->footer(
+      "Examples:\n"
+      "  attendant items delete shop 85123A 71053\n"
+      "  attendant items delete shop 85123A --if-sequence 12\n"
+      "  attendant items delete shop --filter 'price < 1' --dry-run\n"
+      "  attendant items delete shop --filter 'price < 1'\n\n"
+      "What was deleted is gone from all queries when the command returns.");
+  command->final_callback([flags, filter, &context] {
+    if (flags->ids.empty() && filter->empty()) {
+      throw CLI::RequiredError("ID or --filter");
+    }
+    if (flags->if_sequence && flags->ids.size() != 1) {
+      throw CLI::ValidationError("--if-sequence", "goes with one ID");
+    }
+    context.Run([&](const Context& c) {
+      return flags->ids.empty() ? DeleteMatching(*flags, c)
+                                : DeleteByIds(*flags, c);
+    });
+  });
+}
+
+}  // namespace attendant

@@ -1,0 +1,87 @@
+// attendant items export
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/pages.h"
+#include "client/commands/items/commands.h"
+#include "client/commands/items/item_lines.h"
+#include "client/files/file_stream.h"
+#include "client/format/progress.h"
+#include "core/base/status.h"
+#include "nlohmann/json.hpp"
+
+namespace attendant {
+namespace {
+
+struct ExportFlags {
+  std::string catalog;
+  std::string path;
+};
+
+absl::Status Export(const ExportFlags& flags, const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest get;
+  get.set_name(flags.catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
+  ATTENDANT_ASSIGN_OR_RETURN(const auto file, FileStream::Create(flags.path));
+  v1::ListItemsRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_page_size(1000);
+  Progress progress(stderr, "Exporting", found.catalog().item_count());
+  std::int64_t item_count = 0;
+  const auto take = [&](const v1::ListItemsResponse& page) -> absl::Status {
+    for (const v1::Item& item : page.items()) {
+      ATTENDANT_ASSIGN_OR_RETURN(const std::string line, ItemToLine(item));
+      ATTENDANT_RETURN_IF_ERROR(file->Append(line));
+    }
+    item_count += page.items_size();
+    progress.Update(item_count);
+    return absl::OkStatus();
+  };
+  ATTENDANT_RETURN_IF_ERROR(
+      ForEachPage(*client, &Client::ListItems, request, take));
+  ATTENDANT_RETURN_IF_ERROR(file->Commit());
+  progress.Clear();
+  if (context.json) {
+    nlohmann::ordered_json json;
+    json["catalog"] = flags.catalog;
+    json["path"] = flags.path;
+    json["itemCount"] = item_count;
+    Print(json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
+          "\n");
+  } else {
+    Print(absl::StrCat("Wrote ", CountOf(item_count, "item"), " to ",
+                       flags.path, ".\n"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddItemsExportCommand(CLI::App& items, Context& context) {
+  auto flags = std::make_shared<ExportFlags>();
+  CLI::App* command = items.add_subcommand(
+      "export", "Write all items to a file, for `items import --items`");
+  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  command->add_option("FILE", flags->path, "The file to be made")->required();
+  command->footer(
+      "Examples:\n"
+      "  attendant items export shop shop.jsonl\n"
+      "  attendant items import shop2 --items shop.jsonl\n\n"
+      "A line an item, in the order of ids:\n"
+      "  {\"id\": \"...\", \"keys\": {\"FIELD\": [0.5, ...]}, \"value\": [1, "
+      "...],\n"
+      "   \"attributes\": {\"NAME\": ...}, \"opaque_value\": \"base64\"}\n"
+      "Numbers come back as they were, to the bit. Of items that are written "
+      "meanwhile some\n"
+      "may be as they were before, others not: a snapshot (`attendant snapshot "
+      "export`) has\n"
+      "all of one moment, and models and settings too.");
+  command->final_callback([flags, &context] {
+    context.Run([&](const Context& c) { return Export(*flags, c); });
+  });
+}
+
+}  // namespace attendant

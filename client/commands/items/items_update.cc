@@ -1,0 +1,288 @@
+// attendant items update
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/batches.h"
+#include "client/api/error_json.h"
+#include "client/api/importer.h"
+#include "client/api/wire_vector.h"
+#include "client/commands/items/commands.h"
+#include "client/commands/items/import_rows.h"
+#include "client/commands/shared/convert.h"
+#include "client/commands/shared/flags.h"
+#include "client/format/progress.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct UpdateItemsFlags {
+  std::string catalog;
+  std::vector<std::string> ids;
+  std::vector<std::string> set;
+  std::vector<std::string> unset;
+  std::vector<std::string> keys;
+  std::string value;
+  ImportInputs inputs;
+  std::optional<std::int64_t> if_sequence;
+  std::string request_id;
+
+  bool empty() const {
+    return set.empty() && unset.empty() && keys.empty() && value.empty();
+  }
+};
+
+// A text as the type that the schema declares for the attribute.
+absl::StatusOr<v1::AttributeValue> ParseAttribute(
+    const v1::CatalogSchema& schema, const std::string& name,
+    const std::string& text) {
+  for (const v1::AttributeField& attribute : schema.attributes()) {
+    if (attribute.name() != name) continue;
+    // Texts and times need no quotes.
+    const bool is_text = attribute.type() == v1::ATTRIBUTE_TYPE_STRING ||
+                         attribute.type() == v1::ATTRIBUTE_TYPE_TIMESTAMP;
+    const nlohmann::json value =
+        is_text ? nlohmann::json(text)
+                : nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
+    if (value.is_discarded()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--set ", name, ": got '", text,
+          "', want a number, true, false, or a list of texts: [\"a\", \"b\"]"));
+    }
+    absl::StatusOr<v1::AttributeValue> parsed =
+        ToAttribute(value, attribute.type());
+    if (parsed.ok()) return parsed;
+    return PrefixField(parsed.status(), absl::StrCat("--set ", name, ": "));
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--set: the catalog has no attribute '", name, "'"));
+}
+
+// NAME=VALUE, whose value may be empty: a text.
+absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
+    const std::string& flag) {
+  const std::size_t split = flag.find('=');
+  if (split == std::string::npos || split == 0) {
+    return Malformed(flag, "NAME=VALUE");
+  }
+  return std::make_pair(flag.substr(0, split), flag.substr(split + 1));
+}
+
+// Without a token where nothing was written: none would be taken.
+std::string UpdateJson(const v1::BatchUpdateItemsResponse& response) {
+  if (!response.snapshot_token().empty()) return ToJson(response);
+  const nlohmann::json json = {{"updatedCount", response.updated_count()}};
+  return json.dump(1) + "\n";
+}
+
+void Report(const v1::BatchUpdateItemsResponse& response,
+            const Context& context) {
+  if (context.json) {
+    Print(UpdateJson(response));
+    return;
+  }
+  Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),
+                     ".\n"));
+  NoteToken(response.snapshot_token());
+}
+
+// The item that one of the ids becomes in the request, without its id.
+absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
+                                    const v1::CatalogSchema& schema,
+                                    google::protobuf::FieldMask& mask) {
+  v1::Item item;
+  std::set<std::string> changed;
+  const auto once = [&changed](absl::string_view what,
+                               const std::string& name) {
+    const std::string part = absl::StrCat(what, " '", name, "'");
+    return changed.insert(part).second
+               ? absl::OkStatus()
+               : UsageError(absl::StrCat(part, ": got two changes, want one"));
+  };
+  for (const std::string& flag : flags.set) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseSetting(flag));
+    ATTENDANT_RETURN_IF_ERROR(once("attribute", assignment.first));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        (*item.mutable_attributes())[assignment.first],
+        ParseAttribute(schema, assignment.first, assignment.second));
+    mask.add_paths(absl::StrCat("attributes.", assignment.first));
+  }
+  for (const std::string& name : flags.unset) {
+    ATTENDANT_RETURN_IF_ERROR(once("attribute", name));
+    mask.add_paths(absl::StrCat("attributes.", name));
+  }
+  for (const std::string& flag : flags.keys) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto assignment, ParseAssignment(flag));
+    ATTENDANT_RETURN_IF_ERROR(once("key", assignment.first));
+    ATTENDANT_ASSIGN_OR_RETURN(const auto key, ParseVector(assignment.second));
+    (*item.mutable_keys())[assignment.first] = ToVector(key);
+    mask.add_paths(absl::StrCat("keys.", assignment.first));
+  }
+  if (!flags.value.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(const auto value, ParseVector(flags.value));
+    *item.mutable_value() = ToVector(value);
+    mask.add_paths("value");
+  }
+  return item;
+}
+
+// To each item what the files have of it; the rest stays.
+absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
+                             const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest get;
+  get.set_name(flags.catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
+  ImportInputs inputs = flags.inputs;
+  inputs.partial = true;
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const auto rows, ImportRows::Open(inputs, found.catalog().schema()));
+  Progress progress(stderr, "Updating", rows->row_count());
+  v1::BatchUpdateItemsResponse done;
+  std::int64_t first_row = 0;  // of what is sent
+  const absl::Status status = SendInBatches(
+      rows->row_count(),
+      [&](std::int64_t begin, std::int64_t& end) -> absl::Status {
+        first_row = begin;
+        v1::BatchUpdateItemsRequest request;
+        request.set_catalog(flags.catalog);
+        std::int64_t bytes = 0;
+        for (std::int64_t row = begin; row < end; ++row) {
+          ATTENDANT_ASSIGN_OR_RETURN(v1::Item item, rows->ReadItem(row));
+          bytes += static_cast<std::int64_t>(item.ByteSizeLong());
+          if (row > begin && bytes > ImportOptions().batch_bytes) {
+            end = row;
+            break;
+          }
+          *request.add_items() = std::move(item);
+        }
+        ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                                   client->BatchUpdateItems(request));
+        done.set_updated_count(done.updated_count() + response.updated_count());
+        done.set_snapshot_token(response.snapshot_token());
+        progress.Update(end);
+        return absl::OkStatus();
+      });
+  if (!status.ok()) {
+    return PrefixField(
+        status, absl::StrCat("updated ", CountOf(done.updated_count(), "item"),
+                             ", then, from row ", first_row + 1, " on: "));
+  }
+  progress.Clear();
+  Report(done, context);
+  return absl::OkStatus();
+}
+
+absl::Status UpdateItems(const UpdateItemsFlags& flags,
+                         const Context& context) {
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  v1::GetCatalogRequest get;
+  get.set_name(flags.catalog);
+  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client->GetCatalog(get));
+  v1::BatchUpdateItemsRequest request;
+  request.set_catalog(flags.catalog);
+  request.set_request_id(flags.request_id);
+  ATTENDANT_ASSIGN_OR_RETURN(v1::Item change,
+                             ReadChange(flags, found.catalog().schema(),
+                                        *request.mutable_update_mask()));
+  for (const std::string& id : flags.ids) {
+    change.set_id(id);
+    *request.add_items() = change;
+  }
+  if (flags.if_sequence) {
+    request.add_conditions()->set_sequence(*flags.if_sequence);
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                             client->BatchUpdateItems(request));
+  Report(response, context);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddItemsUpdateCommand(CLI::App& items, Context& context) {
+  auto flags = std::make_shared<UpdateItemsFlags>();
+  CLI::App* command = items.add_subcommand(
+      "update", "Change parts of items; the rest stays as it is");
+  command->add_option("CATALOG", flags->catalog, "The catalog")->required();
+  CLI::Option* ids = AddItemIds(*command, flags->ids);
+  AddRepeated(*command, "--set", flags->set,
+              "An attribute as NAME=VALUE: a text or time as it is, all else "
+              "as JSON")
+      ->type_name("NAME=VALUE")
+      ->check(CLI::Validator(Accepts(&ParseSetting), ""))
+      ->needs(ids);
+  AddRepeated(*command, "--unset", flags->unset,
+              "An attribute that the items shall not have")
+      ->type_name("NAME")
+      ->needs(ids);
+  AddRepeated(*command, "--key", flags->keys, "A key as FIELD=0.1,0.2,...")
+      ->type_name("FIELD=VECTOR")
+      ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+      ->needs(ids);
+  command->add_option("--value", flags->value, "The value, as 0.1,0.2,...")
+      ->type_name("VECTOR")
+      ->needs(ids);
+  command
+      ->add_option("--if-sequence", flags->if_sequence,
+                   "Only if the item's last write has this number, which "
+                   "`items get` shows; of one item")
+      ->needs(ids);
+  command
+      ->add_option("--request-id", flags->request_id,
+                   "Makes it safe to repeat: the same id again returns the "
+                   "first outcome")
+      ->type_name("ID")
+      ->needs(ids);
+  const InputOptions inputs = AddInputFlags(*command, flags->inputs);
+  for (CLI::Option* files : {inputs.from, inputs.ids, inputs.attributes}) {
+    files->excludes(ids);
+  }
+  command->footer(
+      "Examples:\n"
+      "  attendant items update shop 85123A --set price=2.5 --set name=Heart\n"
+      "  attendant items update shop 85123A 71053 --unset retired\n"
+      "  attendant items update shop 85123A --set price=3 --if-sequence 12\n"
+      "  attendant items update shop --attributes prices.jsonl\n"
+      "  attendant items update shop --ids ids.txt --keys image=clip.npy\n"
+      "  attendant items update shop --from fit/events\n\n"
+      "Files give an item a part or do not touch it: with --keys alone "
+      "attributes and values stay.\n"
+      "All of the items are changed or none, and from files up to 256 at a "
+      "time: one that does not\n"
+      "exist is an error (`items import --if-absent` stores new ones, and no "
+      "others). Keys of two\n"
+      "fits do not compare with each other: until all are changed, answers mix "
+      "them. A catalog of\n"
+      "its own for the new ones, and an alias that moves to it, do not.");
+  command->final_callback([flags, ids, inputs, &context] {
+    if (!inputs.ids->empty() && inputs.keys->empty() &&
+        flags->inputs.values.empty()) {
+      throw CLI::RequiredError("--keys or --values, with --ids,");
+    }
+    if (!inputs.from->empty() || !inputs.ids->empty() ||
+        !inputs.attributes->empty()) {
+      context.Run([&](const Context& c) { return UpdateFromFiles(*flags, c); });
+      return;
+    }
+    if (ids->empty()) {
+      throw CLI::RequiredError(
+          "ID..., or --from, --ids with --keys, or --attributes,");
+    }
+    if (flags->empty()) {
+      throw CLI::RequiredError("--set, --unset, --key or --value");
+    }
+    if (flags->if_sequence && flags->ids.size() != 1) {
+      throw CLI::ValidationError("--if-sequence", "goes with one ID");
+    }
+    context.Run([&](const Context& c) { return UpdateItems(*flags, c); });
+  });
+}
+
+}  // namespace attendant

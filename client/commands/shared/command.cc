@@ -1,0 +1,120 @@
+#include "client/commands/shared/command.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <cstdio>
+#include <exception>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "client/api/advice.h"
+#include "client/api/error_json.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+// Of standard output, of which a process has one.
+bool has_printed = false;
+
+// What a verb throws is an error as others are.
+absl::Status EndOf(const std::function<absl::Status(const Context&)>& verb,
+                   const Context& context) {
+  try {
+    return verb(context);
+  } catch (const std::exception& error) {
+    return absl::InternalError(error.what());
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
+  ATTENDANT_ASSIGN_OR_RETURN(Client::Options options,
+                             ClientOptions(connection));
+  options.deadline = absl::Seconds(timeout_seconds);
+  return Client::Connect(std::move(options));
+}
+
+void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
+  absl::Status status = EndOf(verb, *this);
+  // What did not fit its buffer was written before.
+  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
+  if (!written && status.ok()) {
+    status = absl::DataLossError("standard output can't be written");
+  }
+  if (status.ok()) return;
+  // A verb may have answered in full and yet not be content.
+  if (json && written && !HasPrinted()) {
+    Print(ErrorJson(status));
+    std::fflush(stdout);
+  }
+  PrintError(MessageWithAdvice(status));
+  exit_status_ = ReasonOf(status) == kUsageReason ? kExitUsage
+                 : IsUnreachable(status)          ? kExitUnreachable
+                                                  : kExitRefused;
+}
+
+void Print(absl::string_view text) {
+  has_printed = has_printed || !text.empty();
+  std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+bool HasPrinted() { return has_printed; }
+
+void Note(absl::string_view line) {
+  const std::string text = absl::StrCat(line, "\n");
+  // Where both are one pipe, in the order they were said.
+  std::fflush(stdout);
+  std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
+void NoteToken(absl::string_view token) {
+  if (token.empty()) return;
+  Note(absl::StrCat("Reads see it with --token ", token));
+}
+
+void PrintError(absl::string_view message) {
+  Note(absl::StrCat("attendant: ", Printable(message)));
+}
+
+std::string ToJson(const google::protobuf::Message& message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.add_whitespace = true;
+  options.always_print_primitive_fields = true;
+  std::string json;
+  const auto status =
+      google::protobuf::util::MessageToJsonString(message, &json, options);
+  // Fails only for messages that our own replies don't hold.
+  if (!status.ok()) return "null\n";
+  return json;
+}
+
+void PrintList(const google::protobuf::Message& all, const Listing& listing,
+               const Context& context) {
+  if (context.json) {
+    Print(ToJson(all));
+    return;
+  }
+  if (!listing.table.empty()) {
+    Print(listing.table.Format(context.style));
+  } else if (listing.damaged.empty()) {
+    Print(listing.none);
+  }
+  for (const std::string& damaged : listing.damaged) {
+    Note(Printable(absl::StrCat("damaged: ", damaged)));
+  }
+}
+
+std::string CountOf(std::int64_t count, absl::string_view noun) {
+  return absl::StrCat(FormatCount(count), " ", noun, count == 1 ? "" : "s");
+}
+
+std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp) {
+  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
+                          absl::FromUnixSeconds(timestamp.seconds()),
+                          absl::UTCTimeZone());
+}
+
+}  // namespace attendant

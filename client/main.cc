@@ -1,5 +1,0 @@
-#include "client/commands/command_line.h"
-
-int main(int argc, char** argv) {
-  return attendant::RunCommandLine(argc, argv);
-}

@@ -1,0 +1,207 @@
+#include "client/attendant/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_split.h"
+#include "client/commands/shared/command.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::internal::CaptureStderr;
+using ::testing::internal::CaptureStdout;
+using ::testing::internal::GetCapturedStderr;
+using ::testing::internal::GetCapturedStdout;
+
+struct Ended {
+  int exit_status = -1;
+  std::string err;
+};
+
+// Of command lines that end before a server is asked.
+Ended RunLine(std::vector<std::string> words) {
+  words.insert(words.begin(), "attendant");
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  CaptureStderr();
+  const int exit_status =
+      RunCommandLine(static_cast<int>(argv.size()) - 1, argv.data());
+  return {exit_status, GetCapturedStderr()};
+}
+
+TEST(CommandLineTest, ValuesOutOfRangeAreAMatterOfTheirFlag) {
+  const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
+  const std::vector<std::string> rank = {"rank",  "shop",    "--candidate",
+                                         "a",     "--event", "b=2011-12-09",
+                                         "--lsh", "4"};
+  struct Case {
+    std::vector<std::string> command;
+    std::string flag;
+    std::string value;
+  };
+  for (auto [command, flag, value] :
+       {Case{attend, "--min-mass", "1.1"}, Case{attend, "--recall", "1.1"},
+        Case{rank, "--lsh-seed", "x"},
+        Case{{"catalog", "update", "shop", "text"}, "--model", "mh:0"}}) {
+    command.insert(command.end(), {flag, value});
+    const Ended ended = RunLine(command);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
+    EXPECT_THAT(ended.err, HasSubstr(flag + ": got '" + value + "', want "));
+  }
+}
+
+// As of a shell's variable that is not set: the restriction would fall away.
+TEST(CommandLineTest, AnEmptyValueIsNoValue) {
+  const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
+  const std::vector<std::string> rank = {"rank", "shop",      "--candidate",
+                                         "a",    "--history", "events.csv"};
+  const std::vector<std::pair<std::vector<std::string>, std::string>> cases = {
+      {rank, "--customer"},
+      {rank, "--time-column"},
+      {rank, "--candidate-file"},
+      {rank, "--token"},
+      {attend, "--allow"},
+      {attend, "--allow-file"},
+      {attend, "--deny-file"},
+      {attend, "--filter"},
+      {attend, "--like-file"},
+      {attend, "--token"},
+      {attend, "--field"},
+      {{"items", "list", "shop"}, "--page-token"},
+      {{"items", "delete", "shop"}, "--filter"},
+      {{"items", "delete", "shop", "a"}, "--request-id"},
+      {{"alias", "set", "shop", "shop-2"}, "--if-names"},
+      {{"catalog", "list"}, "--ca"},
+  };
+  for (auto [command, flag] : cases) {
+    command.insert(command.end(), {flag, ""});
+    const Ended ended = RunLine(command);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
+    EXPECT_THAT(ended.err, HasSubstr(flag + ": got ")) << flag;
+  }
+  // As of --filter=$UNSET --token t: the word after it is not its value.
+  for (const char* next : {"--token", "price<5"}) {
+    const Ended ended =
+        RunLine({"attend", "shop", "--like", "a", "--filter=", next, "t"});
+    EXPECT_EQ(ended.exit_status, kExitUsage);
+    EXPECT_THAT(ended.err, HasSubstr("--filter: got nothing")) << next;
+  }
+  // All snapshots would be listed.
+  const Ended list = RunLine({"snapshot", "list", ""});
+  EXPECT_EQ(list.exit_status, kExitUsage);
+  EXPECT_THAT(list.err, HasSubstr("CATALOG: got nothing"));
+}
+
+TEST(CommandLineTest, WhatIsNotExpectedIsSaidAsTyped) {
+  EXPECT_THAT(RunLine({"attend", "shop", "--like", "a", "--shwo", "name"}).err,
+              HasSubstr("attendant: not expected: --shwo name (did you mean "
+                        "--show?)\nTry `attendant attend --help`."));
+  // One of all commands, with its value.
+  EXPECT_THAT(RunLine({"items", "list", "shop", "--timeot=3"}).err,
+              HasSubstr("not expected: --timeot=3 (did you mean --timeout?)"));
+  EXPECT_THAT(RunLine({"items", "list", "shop", "bag", "--colour"}).err,
+              HasSubstr("not expected: bag --colour\n"));
+}
+
+// Candidates by id are as they are given.
+TEST(CommandLineTest, OnlyCandidatesByQueryAreMasked) {
+  for (const std::vector<std::string>& mask :
+       {std::vector<std::string>{"--filter", "price < 5"},
+        {"--deny", "b"},
+        {"--deny-file", "ids.txt"},
+        {"--include-events"}}) {
+    std::vector<std::string> words = {"rank", "shop",      "--candidate",
+                                      "a",    "--profile", "c"};
+    words.insert(words.end(), mask.begin(), mask.end());
+    const Ended ended = RunLine(words);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << mask[0];
+    EXPECT_THAT(ended.err, HasSubstr(mask[0] + " requires --near")) << mask[0];
+  }
+}
+
+TEST(CommandLineTest, AnExceptionIsAnErrorInJsonToo) {
+  Context context;
+  context.json = true;
+  CaptureStdout();
+  CaptureStderr();
+  context.Run([](const Context&) -> absl::Status {
+    throw std::runtime_error("no more of it");
+  });
+  EXPECT_THAT(GetCapturedStderr(), HasSubstr("attendant: no more of it"));
+  const auto printed = nlohmann::json::parse(GetCapturedStdout());
+  EXPECT_EQ(printed["error"]["code"], "INTERNAL");
+  EXPECT_EQ(printed["error"]["message"], "no more of it");
+  EXPECT_EQ(context.exit_status(), kExitRefused);
+}
+
+// Before the fit, which takes its time.
+TEST(CommandLineTest, AFitHasNamesThatACatalogTakes) {
+  const std::string events = "/missing/events.csv";
+  const std::string out = ::testing::TempDir();
+  for (const std::vector<std::string>& fit :
+       {std::vector<std::string>{"fit", "lsi"},
+        {"fit", "text", "--columns", "name"}}) {
+    std::vector<std::string> words = fit;
+    words.insert(words.end(), {events, "--out", out, "--field", "My Field"});
+    const Ended ended = RunLine(words);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << fit[1];
+    EXPECT_THAT(ended.err,
+                HasSubstr("--field: name: got \"My Field\", want [a-z]"));
+  }
+  const std::string column(65, 'x');
+  const Ended ended =
+      RunLine({"fit", "text", events, "--columns", column, "--out", out});
+  EXPECT_EQ(ended.exit_status, kExitRefused);
+  EXPECT_THAT(ended.err, HasSubstr("--columns " + column + ": "));
+  EXPECT_THAT(ended.err, HasSubstr("at most 64 bytes"));
+}
+
+TEST(CommandLineTest, TheDoctorAsksAHostAndAPort) {
+  const Ended ended = RunLine({"doctor", "--http", "metrics.example"});
+  EXPECT_EQ(ended.exit_status, kExitUsage);
+  EXPECT_THAT(ended.err,
+              HasSubstr("--http: got 'metrics.example', want HOST:PORT"));
+}
+
+TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
+  const Ended ended = RunLine({"fit", "lsi", "/missing/events.csv", "--out",
+                               ::testing::TempDir(), "--time-column", ""});
+  EXPECT_EQ(ended.exit_status, kExitRefused);
+  EXPECT_THAT(ended.err, HasSubstr("/missing/events.csv"));
+}
+
+// Last: what was printed takes the place of an error in JSON.
+std::string HelpOf(std::vector<std::string> words) {
+  words.push_back("--help");
+  CaptureStdout();
+  EXPECT_EQ(RunLine(std::move(words)).exit_status, kExitOk);
+  return GetCapturedStdout();
+}
+
+TEST(CommandLineTest, HelpSaysWhatFlagsTake) {
+  const std::string help = HelpOf({"items", "update"});
+  EXPECT_THAT(help, HasSubstr("[OPTIONS] CATALOG [ID...]\n"));
+  EXPECT_THAT(help, HasSubstr("\n  CATALOG REQUIRED            The catalog\n"));
+  EXPECT_THAT(help, HasSubstr("; needs ID\n"));
+  EXPECT_THAT(HelpOf({"attend"}),
+              HasSubstr("\n  --combine {sum,sum_over_sqrt_count,unit}\n"
+                        "                              How examples combine."));
+  EXPECT_THAT(HelpOf({"attend"}), HasSubstr("\n  --temperature NUMBER "));
+  // But for headings of choices, and the examples.
+  const std::string flags = help.substr(0, help.find("Examples:"));
+  for (const absl::string_view line : absl::StrSplit(flags, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
+}
+
+}  // namespace
+}  // namespace attendant
