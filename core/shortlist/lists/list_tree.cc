@@ -128,7 +128,12 @@ std::vector<Node> MakeNodes(MatrixView means,
             : c;
     const Clusters::Neighbour nearest = clusters.NearestOf(c, before);
     if (chain.size() == 1 || nearest.cluster != before) {
-      chain.push_back(clusters.node(nearest.cluster));
+      const std::int32_t next = clusters.node(nearest.cluster);
+      // What was merged lies no nearer than its parts did, but for rounding:
+      // then a chain may come back to where it was. From there on it goes
+      // elsewhere, as each step costs less than the one before.
+      chain.erase(std::find(chain.begin(), chain.end(), next), chain.end());
+      chain.push_back(next);
       continue;
     }
     chain.resize(chain.size() - 2);

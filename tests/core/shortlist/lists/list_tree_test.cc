@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <numeric>
 #include <random>
 #include <set>
 #include <vector>
@@ -115,6 +116,32 @@ TEST(ListTreeTest, PlacesAreAnOrder) {
   EXPECT_THAT(places, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(tree.Cut(5), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(tree.Cut(1), ElementsAre(0, 5));
+}
+
+// Far from the origin, so that distances are what rounding makes of them: what
+// is merged may come nearer than its parts were.
+TEST(ListTreeTest, PlacesAreAnOrderWhateverRoundingDoes) {
+  constexpr std::int64_t kDim = 128;
+  constexpr std::int64_t kLists = 256;
+  for (std::uint32_t seed = 1; seed <= 20; ++seed) {
+    std::mt19937 random(seed);
+    std::vector<std::int64_t> counts(kLists);
+    for (std::int64_t& count : counts) {
+      count = 50 + static_cast<std::int64_t>(random() % 200);
+    }
+    std::normal_distribution<float> normal;
+    std::vector<float> means(kLists * kDim);
+    for (float& component : means) component = 2000 + normal(random);
+    const ListTree tree({means.data(), kLists, kDim}, counts);
+    std::vector<std::int32_t> places = tree.places();
+    std::sort(places.begin(), places.end());
+    std::vector<std::int32_t> all(kLists);
+    std::iota(all.begin(), all.end(), 0);
+    EXPECT_EQ(places, all) << seed;
+    std::vector<std::int32_t> begins = tree.Cut(kLists);
+    all.push_back(kLists);
+    EXPECT_EQ(begins, all) << seed;
+  }
 }
 
 TEST(ListTreeTest, TakesOneListAndEmptyOnesAndHugeMeans) {
