@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "client/commands/attention/approximation_flags.h"
+#include "client/commands/shared/flags.h"
 #include "client/files/npy.h"
 #include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
