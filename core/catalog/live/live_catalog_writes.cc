@@ -194,6 +194,17 @@ std::int64_t DeleteBytes(std::span<const absl::string_view> ids) {
   return static_cast<std::int64_t>(bytes);
 }
 
+// `no_memory` if there is none to say what it was.
+absl::Status UnexpectedError(const std::exception& exception,
+                             const absl::Status& no_memory) {
+  try {
+    return absl::InternalError(
+        absl::StrCat("unexpected exception: ", exception.what()));
+  } catch (const std::bad_alloc&) {
+    return no_memory;
+  }
+}
+
 std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
   std::vector<absl::string_view> ids;
   ids.reserve(items.size());
@@ -582,20 +593,21 @@ void LiveCatalog::Apply(const StoreWrite& write, NextState& next) {
 }
 
 std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
+  // Made while there is memory: nothing is thrown after it.
+  const absl::Status no_memory = absl::ResourceExhaustedError(
+      "out of memory for the write; nothing was written");
   MutexLock lock(&mutex_);
-  if (const absl::Status open = CheckOpen(); !open.ok()) {
-    for (PendingWrite* pending : line) pending->status = open;
-    return line.size();
-  }
   // All that may run out of memory comes before the store is written, so that
   // memory and disk agree.
   NextState next;
   std::size_t count = 1;  // taken out of the line
   absl::Status status;
   try {
+    absl::Status ready = CheckOpen();
     // What failed before them must not become their base.
-    if (const absl::Status back = store_->TakeBackFailed(); !back.ok()) {
-      for (PendingWrite* pending : line) pending->status = back;
+    if (ready.ok()) ready = store_->TakeBackFailed();
+    if (!ready.ok()) {
+      for (PendingWrite* pending : line) pending->status = ready;
       return line.size();
     }
     next.snapshot = std::make_shared<Snapshot>(*current_);
@@ -614,13 +626,11 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
       status = store_->WriteGroup(writes);
     }
   } catch (const std::bad_alloc&) {
-    status = absl::ResourceExhaustedError(
-        "out of memory for the write; nothing was written");
+    status = no_memory;
     line[count - 1]->planned = line[count - 1]->in_group = true;
   } catch (const std::exception& exception) {
     // Those who wait in line must not wait for ever.
-    status = absl::InternalError(
-        absl::StrCat("unexpected exception: ", exception.what()));
+    status = UnexpectedError(exception, no_memory);
     line[count - 1]->planned = line[count - 1]->in_group = true;
   }
   if (!status.ok()) {

@@ -9,6 +9,7 @@
 #include <span>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/functional/function_ref.h"
 #include "core/base/mutex.h"
 
@@ -29,7 +30,8 @@ class WriteQueue {
   // Returns after `work` was handled, by this thread or another. `handle` gets
   // works in the order they came, at least one, this one first; it handles the
   // first of them, one or more, and returns how many. The others stay in line.
-  // One handle runs at a time. It must not throw.
+  // One handle runs at a time. Throws what it throws; then only this work is
+  // out of the line, and the next one's thread handles the others.
   void Run(T& work,
            absl::FunctionRef<std::size_t(std::span<T* const> works)> handle) {
     Waiter waiter;
@@ -46,15 +48,18 @@ class WriteQueue {
       count = std::min(waiters_.size(), works.size());
       for (std::size_t i = 0; i < count; ++i) works[i] = waiters_[i]->work;
     }
-    const std::size_t handled = handle({works.data(), count});
-    MutexLock lock(&mutex_);
-    for (std::size_t i = 0; i < handled; ++i) {
-      // Under the lock: a follower that wakes earlier takes its waiter along.
-      waiters_.front()->done = true;
-      waiters_.front()->changed.NotifyOne();
-      waiters_.pop_front();
-    }
-    if (!waiters_.empty()) waiters_.front()->changed.NotifyOne();
+    std::size_t handled = 1;
+    const absl::Cleanup leave = [&] {
+      MutexLock lock(&mutex_);
+      for (std::size_t i = 0; i < handled; ++i) {
+        // Under the lock: a follower that wakes earlier takes its waiter along.
+        waiters_.front()->done = true;
+        waiters_.front()->changed.NotifyOne();
+        waiters_.pop_front();
+      }
+      if (!waiters_.empty()) waiters_.front()->changed.NotifyOne();
+    };
+    handled = handle({works.data(), count});
   }
 
   // Works that wait or are being handled.

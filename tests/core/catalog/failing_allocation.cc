@@ -10,6 +10,7 @@
 namespace {
 
 thread_local int left = 0;  // until one fails; 0: none does
+thread_local bool none_is_left = false;
 // The same of all threads but one.
 std::atomic<int> left_elsewhere = 0;
 thread_local bool is_spared = false;
@@ -22,6 +23,7 @@ thread_local bool is_spared = false;
 namespace {
 
 void* Allocate(std::size_t size) {
+  if (none_is_left && left == 0) throw std::bad_alloc();
   if (left > 0 && --left == 0) throw std::bad_alloc();
   if (!is_spared && left_elsewhere > 0 && --left_elsewhere == 0) {
     throw std::bad_alloc();
@@ -45,8 +47,14 @@ void operator delete[](void* memory, std::size_t) noexcept {
 
 namespace attendant {
 
-FailingAllocation::FailingAllocation(int nth) { left = nth; }
-FailingAllocation::~FailingAllocation() { left = 0; }
+FailingAllocation::FailingAllocation(int nth, bool later_too) {
+  left = nth;
+  none_is_left = later_too;
+}
+FailingAllocation::~FailingAllocation() {
+  none_is_left = false;
+  left = 0;
+}
 bool FailingAllocation::befell() const { return left == 0; }
 
 FailingElsewhere::FailingElsewhere(int nth) {

@@ -7,12 +7,12 @@
 namespace attendant {
 
 // While it lives, the nth allocation of this thread, from 1, throws
-// std::bad_alloc, and no other; under a sanitizer none does. One at a time. For
-// tests that are linked with failing_allocation.cc, which replaces operator
-// new.
+// std::bad_alloc, and no other, or with later_too each later one; under a
+// sanitizer none does. One at a time. For tests that are linked with
+// failing_allocation.cc, which replaces operator new.
 class FailingAllocation {
  public:
-  explicit FailingAllocation(int nth);
+  explicit FailingAllocation(int nth, bool later_too = false);
   ~FailingAllocation();
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
@@ -35,8 +35,8 @@ class FailingElsewhere {
 
 // Calls `work`, whose nth allocation fails. False if it has none.
 template <typename Work>
-bool WithoutMemoryAt(int nth, const Work& work) {
-  const FailingAllocation failing(nth);
+bool WithoutMemoryAt(int nth, const Work& work, bool later_too = false) {
+  const FailingAllocation failing(nth, later_too);
   try {
     work();
   } catch (const std::bad_alloc&) {

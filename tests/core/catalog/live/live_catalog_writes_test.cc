@@ -8,6 +8,7 @@
 #include "core/catalog/live/live_catalog.h"
 #include "core/catalog/segments/mask.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/core/catalog/failing_allocation.h"
 #include "tests/support/stored_items.h"
 
 namespace attendant {
@@ -620,6 +621,29 @@ TEST_F(LiveCatalogWritesTest, AGroupWithoutMemoryShowsNothing) {
   EXPECT_THAT(statuses[1],
               StatusIs(absl::StatusCode::kResourceExhausted, ::testing::_));
   EXPECT_EQ(catalog_->snapshot()->item_count(), 1);
+}
+
+// Not even for the error that says so.
+TEST_F(LiveCatalogWritesTest, WithoutAnyMemoryAWriteIsNotTheLast) {
+  const Filter all = Filter::Compare("price", ComparisonKind::kEqual, 1.0);
+  Item item = MakeItem("a", {1});
+  item.attributes = {{0, 1.0}};
+  for (const bool closed : {false, true}) {
+    Upsert({item});
+    if (closed) catalog_->Close();
+    bool befell = true;
+    for (int nth = 1; befell; ++nth) {
+      SCOPED_TRACE(nth);
+      bool deleted = false;
+      befell = WithoutMemoryAt(
+          nth, [&] { deleted = catalog_->DeleteMatching(all, "").ok(); },
+          /*later_too=*/true);
+      // Else the next one waits for ever.
+      ASSERT_EQ(catalog_->waiting_write_count(), 0);
+      EXPECT_NE(catalog_->snapshot()->Find("a").has_value(), deleted);
+      EXPECT_EQ(catalog_->Upsert(std::vector{item}, "").ok(), !closed);
+    }
+  }
 }
 
 TEST_F(LiveCatalogWritesTest, WritesInLineAreRefusedAfterClose) {

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <memory>
+#include <new>
 #include <thread>
 #include <vector>
 
@@ -75,6 +76,35 @@ TEST(WriteQueueTest, ALeaderIsGivenABoundedNumber) {
   const std::size_t most = WriteQueue<Work>::kMostTogether;
   EXPECT_EQ(HandleBehindAFirst(most + 3, 1000),
             (std::vector<std::size_t>{most, 3}));
+}
+
+// As for want of memory: whoever stood behind it must not wait for ever.
+TEST(WriteQueueTest, AHandleThatThrowsLeavesTheLineToTheNext) {
+  WriteQueue<Work> queue;
+  std::vector<Work> works(3);
+  std::vector<std::thread> threads;
+  const auto handle = [](std::span<Work* const> some) {
+    for (Work* work : some) ++work->handled_count;
+    return some.size();
+  };
+  Work first;
+  EXPECT_THROW(
+      queue.Run(first,
+                [&](std::span<Work* const>) -> std::size_t {
+                  for (Work& work : works) {
+                    threads.emplace_back([&] { queue.Run(work, handle); });
+                  }
+                  while (queue.size() < 4) std::this_thread::yield();
+                  throw std::bad_alloc();
+                }),
+      std::bad_alloc);
+  // Else they never end.
+  ASSERT_LT(queue.size(), 4);
+  for (std::thread& thread : threads) thread.join();
+  for (const Work& work : works) EXPECT_EQ(work.handled_count, 1);
+  EXPECT_EQ(queue.size(), 0);
+  queue.Run(first, handle);
+  EXPECT_EQ(first.handled_count, 1);
 }
 
 TEST(WriteQueueTest, ManyThreadsAreHandledOnceEachAndOneAtATime) {
