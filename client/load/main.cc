@@ -29,6 +29,7 @@
 #include "client/load/report.h"
 #include "client/load/requests.h"
 #include "client/load/run_load.h"
+#include "client/load/wire_sender.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
 
@@ -46,7 +47,7 @@ from that time. That is what callers wait who take no notice of each other.
 
   attendant-load prepare --catalog bench --items 100000 --dim 128 --wait-index
   attendant-load --catalog bench --concurrency 16 --duration 10 --verify 500
-  attendant-load --catalog bench --ramp 500:20000 --duration 60 --html load.html
+  attendant-load --catalog bench --ramp 500:10000 --duration 60 --html load.html
   attendant-load --catalog bench --rate 2000 --mix attend=90,write=10
 
 While it runs, it shows rate, latencies and errors. Items that it wrote under ids
@@ -259,7 +260,9 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
                  "Seconds a request of the load may take")
       ->check(FiniteIn(0.001, 3600));
   app.add_option("--connections", options.connections,
-                 "Connections that requests take in turns")
+                 absl::StrCat("Connections that requests take in turns; more "
+                              "are opened where each has ",
+                              WireSender::kMostCalls, " calls under way"))
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.threads,
                  "Threads that take answers; one takes some 50,000 a second")

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/format/text.h"
+#include "client/load/wire_sender.h"
 
 namespace attendant {
 namespace {
@@ -61,6 +62,12 @@ std::string Summary(const LoadReport& report) {
                           "closed loop: %s requests in %.1f s, %s a second\n",
                           FormatCount(total.request_count()), seconds,
                           FormatRate(result.requests_per_second()));
+  }
+  if (report.more_connection_count > 0) {
+    absl::StrAppendFormat(&text,
+                          "connections  %d more than asked for: as many as %d "
+                          "calls were under way on each\n",
+                          report.more_connection_count, WireSender::kMostCalls);
   }
   if (total.answered_count() > 0) {
     absl::StrAppendFormat(
@@ -314,6 +321,7 @@ Json ToJson(const LoadReport& report) {
         {"error", std::string(report.writes->status.message())}};
   }
   json["options"] = report.options;
+  json["moreConnections"] = report.more_connection_count;
   if (report.verify) json["verify"] = VerifyToJson(*report.verify);
   if (report.cleanup) {
     json["cleanup"] = {{"deleted", report.cleanup->deleted_count},

@@ -31,6 +31,8 @@ struct LoadReport {
   LoadResult result;
   // Requests due a second in an open loop, the mean; nothing of a closed one.
   std::optional<double> rate;
+  // Connections that were opened beside those asked for, for want of room.
+  int more_connection_count = 0;
   std::optional<WriterResult> writes;
   std::optional<VerifyResult> verify;
   // Of a load that writes: whatever became of a write, it may be stored.

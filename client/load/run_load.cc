@@ -286,6 +286,8 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
                                     traffic);
     }
   }
+  report.more_connection_count =
+      sender->connection_count() - options.connections;
   if (writer != nullptr) report.writes = writer->Stop();
   if (checker != nullptr) {
     std::int64_t index = 0;

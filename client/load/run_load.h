@@ -24,7 +24,8 @@ struct LoadOptions {
   RequestOptions requests;  // an empty key_field: the catalog's first
   std::string queries_path;
   int concurrency = 16;  // callers of a closed loop
-  int connections = 4;   // at least one a thread is opened
+  // At least one a thread is opened, and more where those have no room.
+  int connections = 4;
   int threads = 1;
   double timeout_s = 10;  // of each request of the load
   // An open loop, by one of them.

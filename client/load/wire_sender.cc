@@ -7,6 +7,8 @@
 #include <grpcpp/support/async_unary_call.h>
 #include <grpcpp/support/channel_arguments.h>
 
+#include <deque>
+#include <functional>
 #include <list>
 #include <thread>
 #include <utility>
@@ -21,6 +23,9 @@
 
 namespace attendant {
 namespace {
+
+// Makes channels to one server. One connects when it is first used.
+using ChannelMaker = std::function<std::shared_ptr<grpc::Channel>()>;
 
 std::shared_ptr<grpc::Channel> MakeChannel(
     const std::string& server,
@@ -44,15 +49,25 @@ std::shared_ptr<grpc::Channel> MakeChannel(
 // connections whose calls it completes.
 class WireSender::Lane {
  public:
-  explicit Lane(absl::Duration deadline)
-      : deadline_(deadline), thread_([this] { TakeAnswers(); }) {}
+  Lane(absl::Duration deadline, ChannelMaker make_channel)
+      : deadline_(deadline),
+        make_channel_(std::move(make_channel)),
+        thread_([this] { TakeAnswers(); }) {}
   ~Lane() {
     queue_.Shutdown();
     thread_.join();
   }
 
+  // One that is taken in turns. Before the first Send.
   void AddConnection(const std::shared_ptr<grpc::Channel>& channel) {
-    stubs_.push_back(std::make_unique<grpc::GenericStub>(channel));
+    MutexLock lock(&mutex_);
+    connections_.emplace_back(channel);
+    ++in_turns_;
+  }
+
+  int connection_count() {
+    MutexLock lock(&mutex_);
+    return static_cast<int>(connections_.size());
   }
 
   void Send(std::uint64_t turn, const std::string& method,
@@ -62,9 +77,13 @@ class WireSender::Lane {
     call.done = std::move(done);
     call.place = calls.begin();
     call.context.set_deadline(DeadlineAfter(deadline_));
-    grpc::GenericStub& stub = *stubs_[turn % stubs_.size()];
-    call.reader =
-        stub.PrepareUnaryCall(&call.context, method, request, &queue_);
+    {
+      MutexLock lock(&mutex_);
+      call.connection = &ConnectionFor(turn);
+      ++call.connection->call_count;
+    }
+    call.reader = call.connection->stub.PrepareUnaryCall(&call.context, method,
+                                                         request, &queue_);
     {
       MutexLock lock(&mutex_);
       calls_.splice(calls_.end(), calls);
@@ -79,8 +98,16 @@ class WireSender::Lane {
   }
 
  private:
+  struct Connection {
+    explicit Connection(const std::shared_ptr<grpc::Channel>& channel)
+        : stub(channel) {}
+    grpc::GenericStub stub;
+    int call_count = 0;  // under way
+  };
+
   // From its start until its answer was taken.
   struct Call {
+    Connection* connection = nullptr;
     grpc::ClientContext context;
     grpc::ByteBuffer reply;
     grpc::Status status;
@@ -88,6 +115,18 @@ class WireSender::Lane {
     WireSender::Done done;
     std::list<Call>::iterator place;  // among those under way
   };
+
+  // The one whose turn it is, or the first after it that has room; a new one if
+  // none has.
+  Connection& ConnectionFor(std::uint64_t turn)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
+    for (std::size_t i = 0; i < connections_.size(); ++i) {
+      Connection& connection =
+          connections_[i < in_turns_ ? (turn + i) % in_turns_ : i];
+      if (connection.call_count < kMostCalls) return connection;
+    }
+    return connections_.emplace_back(make_channel_());
+  }
 
   void TakeAnswers() {
     void* tag = nullptr;
@@ -98,6 +137,7 @@ class WireSender::Lane {
       {
         MutexLock lock(&mutex_);
         calls.splice(calls.end(), calls_, call.place);
+        --call.connection->call_count;
       }
       call.done(
           call.status.ok() ? absl::OkStatus() : FromGrpcStatus(call.status),
@@ -106,9 +146,12 @@ class WireSender::Lane {
   }
 
   const absl::Duration deadline_;
+  const ChannelMaker make_channel_;
   grpc::CompletionQueue queue_;
-  std::vector<std::unique_ptr<grpc::GenericStub>> stubs_;
   Mutex mutex_;
+  // First those that are taken in turns. A deque: calls point to them.
+  std::deque<Connection> connections_ ABSL_GUARDED_BY(mutex_);
+  std::size_t in_turns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // under way
   std::thread thread_;
 };
@@ -117,12 +160,15 @@ absl::StatusOr<std::unique_ptr<WireSender>> WireSender::Connect(
     const WireSenderOptions& options) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto credentials,
                              MakeChannelCredentials(options.security));
+  const ChannelMaker make_channel = [server = options.server, credentials] {
+    return MakeChannel(server, credentials);
+  };
   std::vector<std::unique_ptr<Lane>> lanes;
   for (int i = 0; i < options.thread_count; ++i) {
-    lanes.push_back(std::make_unique<Lane>(options.deadline));
+    lanes.push_back(std::make_unique<Lane>(options.deadline, make_channel));
   }
   for (int i = 0; i < options.connection_count; ++i) {
-    const auto channel = MakeChannel(options.server, credentials);
+    const auto channel = make_channel();
     if (!channel->WaitForConnected(DeadlineAfter(options.connect_deadline))) {
       return absl::UnavailableError(
           absl::StrCat("no server answers at ", options.server));
@@ -136,6 +182,14 @@ WireSender::WireSender(std::vector<std::unique_ptr<Lane>> lanes)
     : lanes_(std::move(lanes)) {}
 
 WireSender::~WireSender() = default;
+
+int WireSender::connection_count() const {
+  int count = 0;
+  for (const std::unique_ptr<Lane>& lane : lanes_) {
+    count += lane->connection_count();
+  }
+  return count;
+}
 
 void WireSender::Cancel() {
   for (const std::unique_ptr<Lane>& lane : lanes_) lane->Cancel();

@@ -21,8 +21,10 @@ namespace attendant {
 struct WireSenderOptions {
   std::string server = "127.0.0.1:7600";  // HOST:PORT
   ClientSecurity security = {};
-  int connection_count = 4;  // taken in turns, >= thread_count
-  int thread_count = 1;      // that take answers, >= 1
+  // Taken in turns, >= thread_count. More are opened where all of them have
+  // kMostCalls under way.
+  int connection_count = 4;
+  int thread_count = 1;  // that take answers, >= 1
   absl::Duration connect_deadline = absl::Seconds(10);  // > 0
   absl::Duration deadline = absl::Seconds(10);          // of each call, > 0
 };
@@ -31,6 +33,11 @@ struct WireSenderOptions {
 // load tester reports what fails. Thread-safe.
 class WireSender {
  public:
+  // Calls under way on a connection before another is taken. A server takes so
+  // many at once (attendantd: --max-streams, 1,000); what is beyond them would
+  // wait within gRPC, where nobody sees it.
+  static constexpr int kMostCalls = 500;
+
   // Connects. Errors of MakeChannelCredentials; Unavailable if the server can't
   // be reached within its deadline.
   static absl::StatusOr<std::unique_ptr<WireSender>> Connect(
@@ -46,6 +53,9 @@ class WireSender {
   // message.
   void Send(const std::string& method, const grpc::ByteBuffer& request,
             Done done);
+
+  // Connections, with those that were opened later.
+  int connection_count() const;
 
   // Ends the calls that are under way, with Cancelled but for those that were
   // answered already.

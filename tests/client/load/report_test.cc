@@ -96,6 +96,15 @@ TEST(JsonReportTest, CarriesWhatGhzReports) {
   EXPECT_FALSE(json.contains("verify"));
 }
 
+TEST(TextReportTest, SaysThatMoreConnectionsWereNeeded) {
+  LoadReport report = ClosedLoop();
+  EXPECT_THAT(TextReport(report), Not(HasSubstr("connections")));
+  report.more_connection_count = 3;
+  EXPECT_THAT(TextReport(report),
+              HasSubstr("\nconnections  3 more than asked for"));
+  EXPECT_EQ(ToJson(report)["moreConnections"], 3);
+}
+
 TEST(JsonReportTest, CodesAreSpeltAsGhzSpellsThem) {
   LoadReport report;
   report.result.duration = absl::Seconds(1);

@@ -1,13 +1,16 @@
 #include "client/load/wire_sender.h"
 
 #include <gmock/gmock.h>
+#include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <future>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -99,6 +102,56 @@ TEST_F(WireSenderTest, SeesTheEndOfAnOutageAtOnce) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_LT(TimeSince(back), absl::Milliseconds(600));
+}
+
+// A server that takes connections, and no calls of them.
+class DeafServer {
+ public:
+  DeafServer() {
+    grpc::ServerBuilder builder;
+    builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
+                             &port_);
+    builder.RegisterAsyncGenericService(&service_);
+    queue_ = builder.AddCompletionQueue();
+    server_ = builder.BuildAndStart();
+  }
+  ~DeafServer() {
+    server_->Shutdown(std::chrono::system_clock::now());
+    queue_->Shutdown();
+    void* tag = nullptr;
+    bool ok = false;
+    while (queue_->Next(&tag, &ok)) {
+    }
+  }
+  int port() const { return port_; }
+
+ private:
+  int port_ = 0;
+  grpc::AsyncGenericService service_;
+  std::unique_ptr<grpc::ServerCompletionQueue> queue_;
+  std::unique_ptr<grpc::Server> server_;
+};
+
+// What a server takes of a connection is bounded: more would wait in here.
+TEST_F(WireSenderTest, OpensAConnectionWhereTheOthersHaveNoRoom) {
+  const DeafServer server;
+  port_ = server.port();
+  Connect();
+  std::vector<std::future<absl::Status>> calls;
+  for (int i = 0; i < WireSender::kMostCalls; ++i) calls.push_back(Send());
+  EXPECT_EQ(sender_->connection_count(), 1);
+  calls.push_back(Send());
+  EXPECT_EQ(sender_->connection_count(), 2);
+  sender_->Cancel();
+  for (std::future<absl::Status>& call : calls) {
+    EXPECT_TRUE(absl::IsCancelled(call.get()));
+  }
+  // There is room again.
+  calls.clear();
+  for (int i = 0; i < 2 * WireSender::kMostCalls; ++i) calls.push_back(Send());
+  EXPECT_EQ(sender_->connection_count(), 2);
+  sender_->Cancel();
+  for (std::future<absl::Status>& call : calls) call.wait();
 }
 
 }  // namespace
