@@ -30,6 +30,11 @@ absl::Status RefusedAsTooLarge(absl::string_view refusal) {
       kMessageTooLarge);
 }
 
+absl::Duration DelayOf(const google::rpc::RetryInfo& retry_info) {
+  return absl::Seconds(retry_info.retry_delay().seconds()) +
+         absl::Nanoseconds(retry_info.retry_delay().nanos());
+}
+
 void CopyPayloads(const absl::Status& from, absl::Status& to) {
   from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
     to.SetPayload(url, payload);
@@ -76,11 +81,8 @@ absl::Status FromRpcStatus(const google::rpc::Status& status) {
     } else if (detail.UnpackTo(&error_info)) {
       reason = error_info.reason();
     } else if (detail.UnpackTo(&retry_info)) {
-      const absl::Duration delay =
-          absl::Seconds(retry_info.retry_delay().seconds()) +
-          absl::Nanoseconds(retry_info.retry_delay().nanos());
-      absl::StrAppend(&message, " (try again in ", absl::FormatDuration(delay),
-                      ")");
+      absl::StrAppend(&message, " (try again in ",
+                      absl::FormatDuration(DelayOf(retry_info)), ")");
     }
   }
   absl::Status result(static_cast<absl::StatusCode>(status.code()), message);
@@ -102,6 +104,15 @@ google::rpc::Status DetailsOf(const absl::Status& status) {
     details.Clear();
   }
   return details;
+}
+
+std::optional<absl::Duration> RetryDelayOf(const absl::Status& status) {
+  const google::rpc::Status all = DetailsOf(status);
+  for (const google::protobuf::Any& detail : all.details()) {
+    google::rpc::RetryInfo retry_info;
+    if (detail.UnpackTo(&retry_info)) return DelayOf(retry_info);
+  }
+  return std::nullopt;
 }
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {

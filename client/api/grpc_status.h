@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "google/rpc/status.pb.h"
 
 namespace attendant {
@@ -33,6 +34,9 @@ absl::Status FromRpcStatus(const google::rpc::Status& status);
 
 // All details that a status of those functions came with; none of another.
 google::rpc::Status DetailsOf(const absl::Status& status);
+
+// When to try again, as their RetryInfo says it; nothing if it does not.
+std::optional<absl::Duration> RetryDelayOf(const absl::Status& status);
 
 }  // namespace attendant
 

@@ -17,6 +17,7 @@
 #include "absl/time/clock.h"
 #include "attendant/v1/item_service.grpc.pb.h"
 #include "client/api/client.h"
+#include "client/api/grpc_status.h"
 #include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
 #include "client/load/open_loop.h"
@@ -24,6 +25,7 @@
 #include "client/load/recorder.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "google/rpc/error_details.pb.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -147,6 +149,51 @@ TEST(ClosedLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   const LoadResult result = RunClosedLoop(options, traffic);
   EXPECT_NEAR(static_cast<double>(result.total.request_count()), 100, 2);
   EXPECT_GT(result.duration, absl::ZeroDuration());
+  EXPECT_LT(result.duration, absl::Seconds(30));
+}
+
+// A refusal that says when to try again.
+absl::Status TryAgainIn(std::int64_t seconds) {
+  google::rpc::RetryInfo retry_info;
+  retry_info.mutable_retry_delay()->set_seconds(seconds);
+  google::rpc::Status refusal;
+  refusal.set_code(static_cast<int>(absl::StatusCode::kUnavailable));
+  refusal.add_details()->PackFrom(retry_info);
+  return FromRpcStatus(refusal);
+}
+
+TEST(ClosedLoopTest, ACallerWaitsAfterAFailure) {
+  FakeServer server([](std::int64_t) { return absl::UnavailableError("no"); });
+  ClosedLoopOptions options = Options(2);
+  options.duration = 3 * kDelayAfterFailure;
+  const LoadResult result = RunClosedLoop(options, {.send = server.Sender()});
+  // At 0, 100 and 200 ms, or later.
+  EXPECT_GE(result.total.request_count(), 2);
+  EXPECT_LE(result.total.request_count(), 6);
+}
+
+TEST(ClosedLoopTest, ACallerWaitsAsLongAsTheServerSaysAndNotBeyondTheLoad) {
+  FakeServer server([](std::int64_t index) {
+    return index == 0 ? TryAgainIn(3600) : TryAgainIn(0);
+  });
+  const LoadResult result =
+      RunClosedLoop(Options(2), {.send = server.Sender()});
+  // The second need not wait at all.
+  EXPECT_GT(result.total.request_count(), 10);
+  EXPECT_LT(result.duration, absl::Seconds(30));
+}
+
+TEST(ClosedLoopTest, AStopEndsTheWaitAfterAFailure) {
+  FakeServer server([](std::int64_t) { return TryAgainIn(3600); });
+  ClosedLoopOptions options = Options(2);
+  options.duration = absl::Minutes(1);
+  Traffic traffic{.send = server.Sender()};
+  const SteadyTime begin = SteadyNow();
+  traffic.is_stopped = [&] {
+    return TimeSince(begin) > absl::Milliseconds(100);
+  };
+  const LoadResult result = RunClosedLoop(options, traffic);
+  EXPECT_EQ(result.total.request_count(), 2);
   EXPECT_LT(result.duration, absl::Seconds(30));
 }
 
