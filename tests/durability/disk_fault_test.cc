@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/write_batch.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -95,8 +96,10 @@ class FaultyCatalog {
  public:
   // What a power cut leaves depends on the seed.
   explicit FaultyCatalog(IndexKind index_kind = IndexKind::kFlat,
-                         std::uint64_t seed = 1)
+                         std::uint64_t seed = 1,
+                         const LiveCatalogOptions& options = {})
       : schema_(SchemaOf(index_kind)),
+        options_(options),
         files_(std::make_shared<FaultyFileSystem>(path(), seed)) {}
 
   FaultyFileSystem& files() { return *files_; }
@@ -106,6 +109,7 @@ class FaultyCatalog {
     Close();
     CatalogSet::Options options;
     options.store.file_system = files_;
+    options.catalog = options_;
     ATTENDANT_ASSIGN_OR_RETURN(set_, CatalogSet::Open(path(), options));
     for (const auto& [name, damage] : set_->damages()) return damage;
     ATTENDANT_ASSIGN_OR_RETURN(const auto created,
@@ -190,6 +194,7 @@ class FaultyCatalog {
  private:
   const ScratchDirectory directory_;
   const CatalogSchema schema_;
+  const LiveCatalogOptions options_;
   const std::shared_ptr<FaultyFileSystem> files_;
   std::unique_ptr<CatalogSet> set_;
   std::shared_ptr<LiveCatalog> catalog_;
@@ -986,6 +991,78 @@ TEST_F(DiskFaultTest, FilesThatAManifestMayNameStay) {
     ++befell;
   }
   CountPoints(befell, 5);
+}
+
+// One whose files serve nothing any more, with a log that is about to grow as
+// long as may be: the writes that make it so are still to come.
+constexpr int kLoggedChanges = 40;
+std::unique_ptr<FaultyCatalog> WithUselessFiles(absl::Duration retry_time) {
+  LiveCatalogOptions options;
+  options.max_logged_changes = kLoggedChanges;
+  options.retry_time = retry_time;
+  auto catalog =
+      std::make_unique<FaultyCatalog>(IndexKind::kIvf, /*seed=*/1, options);
+  EXPECT_OK(catalog->Open());
+  for (int i = 0; i < 30; ++i) EXPECT_OK(catalog->Write());
+  catalog->catalog().AwaitIndexes();
+  EXPECT_OK(catalog->WantIndex(IndexKind::kFlat));
+  catalog->catalog().AwaitIndexes();
+  EXPECT_FALSE(catalog->SegmentFileNames().empty());
+  return catalog;
+}
+
+TEST_F(DiskFaultTest, NoWriteWaitsForUselessFilesToGo) {
+  const auto catalog = WithUselessFiles(absl::Seconds(5));
+  catalog->files().Inject(
+      {FileFault::Kind::kHold, FileCall::kRemove, 1, "/segments/"});
+  std::atomic<bool> written = false;
+  std::atomic<bool> released = false;
+  std::thread releasing([&] {
+    // Else a write that waits would never end.
+    const SteadyTime give_up = SteadyAfter(absl::Seconds(20));
+    while (!written && SteadyNow() < give_up) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_TRUE(written);
+    released = true;
+    catalog->files().InjectNothing();
+  });
+  while (!catalog->files().befell() && !released) EXPECT_OK(catalog->Write());
+  EXPECT_OK(catalog->Write());
+  written = true;
+  releasing.join();
+  catalog->catalog().AwaitIndexes();
+  EXPECT_OK(catalog->catalog().save_status());
+  EXPECT_TRUE(catalog->SegmentFileNames().empty());
+  EXPECT_OK(catalog->Open());
+  catalog->ExpectAcknowledged();
+}
+
+TEST_F(DiskFaultTest, UselessFilesThatStayAreNotRemovedByEachWrite) {
+  for (const absl::Duration retry_time :
+       {absl::Hours(1), absl::Milliseconds(1)}) {
+    const auto catalog = WithUselessFiles(retry_time);
+    catalog->files().Inject(
+        {FileFault::Kind::kFail, FileCall::kRemove, 1, "/segments/"});
+    for (int i = 0; i < kLoggedChanges; ++i) EXPECT_OK(catalog->Write());
+    catalog->catalog().AwaitIndexes();
+    EXPECT_TRUE(catalog->files().befell());
+    catalog->files().InjectNothing();
+    if (retry_time == absl::Hours(1)) {
+      EXPECT_OK(catalog->Write());
+      catalog->catalog().AwaitIndexes();
+      EXPECT_FALSE(catalog->catalog().save_status().ok());
+      continue;
+    }
+    // By itself.
+    const SteadyTime give_up = SteadyAfter(absl::Minutes(1));
+    while (!catalog->catalog().save_status().ok() && SteadyNow() < give_up) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    EXPECT_TRUE(catalog->SegmentFileNames().empty());
+    EXPECT_OK(catalog->Open());
+    catalog->ExpectAcknowledged();
+  }
 }
 
 bool FailOneSnapshot(const FileFault& fault) {

@@ -216,6 +216,8 @@ void FaultyFileSystem::InjectNothing() {
   MutexLock lock(&mutex_);
   fault_.reset();
   befell_ = false;
+  holds_ = false;
+  released_.NotifyAll();
 }
 
 std::int64_t FaultyFileSystem::call_count() const {
@@ -237,6 +239,11 @@ std::optional<FileFault::Kind> FaultyFileSystem::ComeBy(
   const FileFault::Kind kind = fault_->kind;
   fault_.reset();
   befell_ = true;
+  if (kind == FileFault::Kind::kHold) {
+    holds_ = true;
+    while (holds_) released_.Wait(&mutex_);
+    return std::nullopt;
+  }
   if (kind != FileFault::Kind::kDelay) return kind;
   // Not to synchronise: the delay is the fault.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));

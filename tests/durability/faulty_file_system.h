@@ -30,6 +30,7 @@ struct FileFault {
     kNoRights,  // the same, and the error is that access is denied
     kShorten,   // half of a write is done, and an error returned; else kFail
     kDelay,     // it takes 20 ms
+    kHold,      // it takes until InjectNothing
   };
   Kind kind = Kind::kFail;
   FileCall call = FileCall::kWrite;
@@ -183,6 +184,8 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
       ABSL_GUARDED_BY(mutex_);
   std::optional<FileFault> fault_ ABSL_GUARDED_BY(mutex_);
   bool befell_ ABSL_GUARDED_BY(mutex_) = false;
+  bool holds_ ABSL_GUARDED_BY(mutex_) = false;
+  CondVar released_;
 };
 
 }  // namespace attendant

@@ -321,8 +321,6 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Apply(const StoreWrite& write, NextState& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A log of changes that no file needs is of no use.
-  void CutUselessLog() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CutLog(std::int64_t sequence)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AppendRow(Snapshot& next, const Item& item)
@@ -362,7 +360,7 @@ class LiveCatalog {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   MergePlan Plan(bool settled) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Whether the log of changes has grown long and may be cut, or files could
-  // not be written.
+  // not be written. Where nothing is trained the log is of no use.
   bool IsSaveDue() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Sees to it that what can be sealed or merged will be: what learns anew, or
   // waits for writes to settle, after a while.
@@ -421,8 +419,9 @@ class LiveCatalog {
   void ScheduleLearning() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void LearnOnce() ABSL_LOCKS_EXCLUDED(mutex_);
   // Writes the files of segments and of what was learned, if it is worth it or
-  // the log of changes has grown long, and cuts that. Takes this share of the
-  // processor unless somebody waits.
+  // the log of changes has grown long, and cuts that; where it has and nothing
+  // is trained, removes them. Takes this share of the processor unless somebody
+  // waits.
   void SaveSegments(bool worth_it, Share share) ABSL_LOCKS_EXCLUDED(mutex_);
   // merged: null if no row was left. After an error nothing is published.
   absl::Status PublishMerged(const std::shared_ptr<const Segment>& merged,
@@ -494,8 +493,7 @@ class LiveCatalog {
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // of current_
   Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
   Recovery recovery_;  // written by Open
-  // Used by Open, by the thread that saves while saving_segments_, and else
-  // under mutex_.
+  // Used by Open, and by the thread that saves while saving_segments_.
   std::unique_ptr<SegmentFiles> segment_files_;
   bool saving_segments_ ABSL_GUARDED_BY(mutex_) = false;
   // Changes in the log of the store that no file covers, and the write after

@@ -95,12 +95,13 @@ MergePlan LiveCatalog::Plan(bool settled) const {
 }
 
 bool LiveCatalog::IsSaveDue() const {
-  const bool is_wanted = logged_change_count_ >= options_.max_logged_changes ||
-                         save_pause_.failure_count > 0;
-  if (!is_wanted || save_pause_.IsOn() ||
+  const bool is_long = logged_change_count_ >= options_.max_logged_changes;
+  if (closing_ || save_pause_.IsOn() ||
+      !(is_long || save_pause_.failure_count > 0) ||
       store_->segment_directory() == nullptr) {
     return false;
   }
+  if (!SegmentFiles::AnyTrained(*current_)) return is_long;
   const std::optional<std::int64_t> covered = SegmentFiles::Covered(*current_);
   return covered && *covered >= log_begin_;
 }
@@ -458,10 +459,10 @@ std::int64_t LiveCatalog::MergeOnce() {
   step.growing = {};
   FreeMerged(kFreeLooks);
   step.room = {};
-  // First indexes of other catalogs wait behind this one's.
-  if (status.ok()) {
-    SaveSegments(/*worth_it=*/all, was_trained ? Share::kIdle : Share::kLow);
-  }
+  // First indexes of other catalogs wait behind this one's. Where merges fail,
+  // the log does not grow for ever.
+  SaveSegments(/*worth_it=*/status.ok() && all,
+               was_trained ? Share::kIdle : Share::kLow);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   NoteOutcome(status, merge_pause_, merge_status_);
@@ -586,19 +587,6 @@ void LiveCatalog::AwaitIndexes() {
   --await_count_;
 }
 
-void LiveCatalog::CutUselessLog() {
-  // What is being trained will want the log from when it began.
-  if (logged_change_count_ < options_.max_logged_changes || saving_segments_ ||
-      merging_ != nullptr || store_->segment_directory() == nullptr ||
-      SegmentFiles::AnyTrained(*current_)) {
-    return;
-  }
-  absl::Status status = segment_files_->Clear();
-  if (status.ok()) status = CutLog(current_->sequence);
-  if (status.ok()) logged_change_count_ = 0;
-  Keep(status, save_status_);
-}
-
 absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
   ATTENDANT_RETURN_IF_ERROR(store_->CutChanges(sequence));
   log_begin_ = sequence;
@@ -612,6 +600,7 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   absl::Status status;
   std::shared_ptr<const Snapshot> snapshot;
   std::optional<std::int64_t> covered;
+  bool is_trained = false;
   std::int64_t change_count = 0;
   {
     MutexLock lock(&mutex_);
@@ -626,13 +615,19 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     change_count = logged_change_count_;
     if (store_->segment_directory() == nullptr) return;
     snapshot = current_;
-    covered = SegmentFiles::Covered(*snapshot);
+    is_trained = SegmentFiles::AnyTrained(*snapshot);
+    // What a merge under way trains will want the log from when it began.
+    if (!is_trained && (worth_it || merging_ != nullptr)) return;
+    covered =
+        is_trained ? SegmentFiles::Covered(*snapshot) : snapshot->sequence;
     if (!covered || *covered < log_begin_) return;
     saving_segments_ = true;
   }
   try {
     RunInSpareTime(share, [&] {
-      status = segment_files_->Save(*snapshot, *covered, discarded_);
+      status = is_trained
+                   ? segment_files_->Save(*snapshot, *covered, discarded_)
+                   : segment_files_->Clear();
     });
   } catch (const std::bad_alloc&) {
     status = no_memory;

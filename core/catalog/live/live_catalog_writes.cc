@@ -656,7 +656,6 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
   }
   try {
     ScheduleDue();
-    CutUselessLog();
   } catch (const std::bad_alloc&) {
     // The next write does what is not scheduled by then: this one is done.
   }

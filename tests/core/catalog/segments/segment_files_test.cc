@@ -553,6 +553,7 @@ TEST_F(SegmentFilesTest, TheLogIsCutOnceFilesCoverIt) {
 TEST_F(SegmentFilesTest, ALogThatServesNothingIsCut) {
   Open(OneFieldSchema(2));  // too small for an index
   for (int i = 0; i < 14; ++i) Write("a", 5000);
+  catalog_->AwaitIndexes();
   catalog_ = nullptr;
   ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
   EXPECT_TRUE(
