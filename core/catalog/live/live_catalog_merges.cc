@@ -578,13 +578,17 @@ void LiveCatalog::EndPauses() {
 void LiveCatalog::AwaitIndexes() {
   MutexLock lock(&mutex_);
   ++await_count_;
+  // Also where there is no memory to begin anything.
+  const absl::Cleanup end = [this] {
+    mutex_.AssertHeld();
+    --await_count_;
+  };
   EndPauses();
   while (merge_scheduled_ || seal_scheduled_) {
     // Hurry a merge that waits for writes to settle.
     HurryMerge();
     changed_.Wait(&mutex_);
   }
-  --await_count_;
 }
 
 absl::Status LiveCatalog::CutLog(std::int64_t sequence) {

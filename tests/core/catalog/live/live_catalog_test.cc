@@ -1,6 +1,7 @@
 #include "core/catalog/live/live_catalog.h"
 
 #include <functional>
+#include <future>
 #include <optional>
 #include <set>
 #include <thread>
@@ -603,6 +604,35 @@ TEST_F(LiveCatalogMergeTest, WhatFailedIsTriedAgainWithoutAWrite) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_OK(catalog_->merge_status());
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
+}
+
+// What waits for writes to settle is hurried while somebody waits for it.
+TEST_F(LiveCatalogMergeTest, WithoutMemoryNobodyWaitsForIndexesForEver) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].keys_on_disk = true;
+  LiveCatalogOptions options;
+  options.settle_time = absl::Hours(1);
+  OpenCatalog(schema, options);
+  disk_->scratch_files.FailToCreate(
+      absl::ResourceExhaustedError("the disk is full"));
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  EXPECT_FALSE(catalog_->merge_status().ok());
+  disk_->scratch_files.FailToCreate(absl::OkStatus());
+  if (!WithoutMemoryAt(1, [&] { catalog_->AwaitIndexes(); })) {
+    EXPECT_TRUE(kSanitized);
+    return;
+  }
+  Upsert({MakeItem("another", {1, 2, 3, 4})});
+  // Behind the merge, if that were due.
+  std::promise<void> behind;
+  background_.Add(
+      this, absl::ZeroDuration(), [&] { behind.set_value(); }, Lane::kFirst);
+  behind.get_future().wait();
+  EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
+  catalog_->AwaitIndexes();
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
 }
 
