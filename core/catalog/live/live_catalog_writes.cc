@@ -439,6 +439,9 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
       ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
   Fingerprint fingerprint("delete matching");
   fingerprint.Add(filter);
+  // Nobody may stand still while all other writes wait.
+  Interrupt without_yield = interrupt;
+  without_yield.yielder = nullptr;
   std::vector<absl::string_view> deletes;
   MemoryBudget::Account room;  // until the write is done
   PendingWrite pending;
@@ -446,7 +449,8 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
   pending.fingerprint = fingerprint.value();
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
-    ATTENDANT_ASSIGN_OR_RETURN(deletes, MatchingIds(state, filter, interrupt));
+    ATTENDANT_ASSIGN_OR_RETURN(deletes,
+                               MatchingIds(state, filter, without_yield));
     // Few are deleted all the same: that is how memory becomes free.
     const std::int64_t bytes = DeleteBytes(deletes);
     if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {

@@ -9,6 +9,7 @@
 #include "core/catalog/segments/mask.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/core/catalog/failing_allocation.h"
+#include "tests/support/look_counter.h"
 #include "tests/support/stored_items.h"
 
 namespace attendant {
@@ -401,8 +402,12 @@ TEST_F(LiveCatalogWritesTest, DeleteMatchingDeletesWhatTheFilterIsTrueOf) {
   };
   EXPECT_EQ(count(*before), 1332);
   EXPECT_EQ(catalog_->snapshot()->sequence, 2);
-  ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome,
-                       catalog_->DeleteMatching(cheap, "r1"));
+  LookCounter looks;
+  ASSERT_OK_AND_ASSIGN(
+      const WriteOutcome outcome,
+      catalog_->DeleteMatching(cheap, "r1", looks.interrupt()));
+  // It may not stand still: other writes wait.
+  EXPECT_EQ(looks.count, 0);
   EXPECT_EQ(outcome.deleted_count, 1332);
   EXPECT_EQ(outcome.sequence, 3);
   EXPECT_EQ(count(*before), 1332);
