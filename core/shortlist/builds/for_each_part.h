@@ -4,15 +4,16 @@
 
 #include <cstdint>
 #include <exception>
+#include <system_error>
 #include <thread>
 #include <vector>
 
 namespace attendant {
 
 // Calls work(begin, end) for thread_count >= 1 equal parts of [0, count), each
-// in a thread of its own but for the last, which the caller does itself.
-// Returns when all are done; of what they throw, the first part's is thrown
-// again.
+// in a thread of its own but for the last, which the caller does itself, as it
+// does those for which the system has no more threads. Returns when all are
+// done; of what they throw, the first part's is thrown again.
 template <typename Work>
 void ForEachPart(std::int64_t count, std::int64_t thread_count, Work work) {
   std::vector<std::exception_ptr> failures(
@@ -28,7 +29,11 @@ void ForEachPart(std::int64_t count, std::int64_t thread_count, Work work) {
     std::vector<std::jthread> threads;
     threads.reserve(static_cast<std::size_t>(thread_count - 1));
     for (std::int64_t part = 0; part + 1 < thread_count; ++part) {
-      threads.emplace_back(run, part);
+      try {
+        threads.emplace_back(run, part);
+      } catch (const std::system_error&) {
+        run(part);
+      }
     }
     run(thread_count - 1);
   }

@@ -1,7 +1,6 @@
 #include "core/base/spare_time.h"
 
 #include <gtest/gtest.h>
-#include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -16,6 +15,7 @@
 
 #include "absl/time/time.h"
 #include "core/base/clock.h"
+#include "tests/support/no_more_threads.h"
 
 namespace attendant {
 namespace {
@@ -49,18 +49,9 @@ TEST(SpareTimeTest, WhatItThrowsIsThrownOn) {
 }
 
 TEST(SpareTimeTest, WhereThereAreNoMoreThreadsTheCallingOneDoesIt) {
-  pthread_attr_t before;
-  ASSERT_EQ(pthread_getattr_default_np(&before), 0);
-  pthread_attr_t impossible;
-  ASSERT_EQ(pthread_attr_init(&impossible), 0);
-  // More than an address space has.
-  ASSERT_EQ(pthread_attr_setstacksize(&impossible, std::size_t{1} << 48), 0);
-  ASSERT_EQ(pthread_setattr_default_np(&impossible), 0);
+  const NoMoreThreads none;
   std::thread::id id;
   RunInSpareTime(Share::kLow, [&] { id = std::this_thread::get_id(); });
-  EXPECT_EQ(pthread_setattr_default_np(&before), 0);
-  pthread_attr_destroy(&impossible);
-  pthread_attr_destroy(&before);
   EXPECT_EQ(id, std::this_thread::get_id());
 }
 

@@ -6,6 +6,8 @@
 #include <stdexcept>
 #include <vector>
 
+#include "tests/support/no_more_threads.h"
+
 namespace attendant {
 namespace {
 
@@ -37,6 +39,15 @@ TEST(ForEachPartTest, WhatAnyPartThrowsReachesTheCaller) {
                  std::runtime_error);
     EXPECT_EQ(done, 2) << "the others are waited for";
   }
+}
+
+TEST(ForEachPartTest, WhereThereAreNoMoreThreadsTheCallingOneDoesAll) {
+  const NoMoreThreads none;
+  std::vector<int> visits(10);
+  ForEachPart(10, 3, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; ++begin) ++visits[static_cast<std::size_t>(begin)];
+  });
+  EXPECT_THAT(visits, ::testing::Each(1));
 }
 
 }  // namespace
