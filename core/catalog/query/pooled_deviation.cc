@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <limits>
 
 #include "core/attention/score.h"
 
@@ -28,8 +29,9 @@ double PooledDeviation(std::span<const PooledPart> parts,
       product += component * error.mean[d];
       distance += gap * gap;
     }
+    // In this order what is no number stays none.
     const double spread =
-        std::max(distance, error.mean_square - 2 * product + square_norm);
+        std::max(error.mean_square - 2 * product + square_norm, distance);
     variance += std::exp(error.log_weight_variance - log_square) * spread +
                 std::exp(error.log_rounding_variance - log_square) +
                 std::exp(part.log_sum_variance - log_square) * distance;
@@ -42,8 +44,9 @@ double RelativeError(double deviation, std::span<const float> pooled_value) {
   // queries of an index, so that where it is more than expected, it is for all.
   constexpr double kNormDeviations = 2.25;
   if (deviation == 0) return kLeastRelativeError;
-  return std::max(kLeastRelativeError,
-                  kNormDeviations * deviation / Norm(pooled_value));
+  const double error = kNormDeviations * deviation / Norm(pooled_value);
+  if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
+  return std::max(kLeastRelativeError, error);
 }
 
 }  // namespace attendant

@@ -22,7 +22,8 @@ struct PooledPart {
 //   Z (V' - V) = sum over rows of what exp(logit) is off x (value - V)
 //              + what the values' rounding adds
 //              + what the part's sum is off as a whole x (w - V),
-// to the first order in the errors, which are independent. 0 without parts.
+// to the first order in the errors, which are independent. 0 without parts, NaN
+// where a part's numbers are none.
 double PooledDeviation(std::span<const PooledPart> parts,
                        const SoftmaxPartition& partition,
                        std::span<const float> pooled_value);
@@ -32,9 +33,9 @@ double PooledDeviation(std::span<const PooledPart> parts,
 inline constexpr double kLeastRelativeError = 0x1p-15;
 
 // What 95 % of errors stay within, as a share of the norm and never less than
-// kLeastRelativeError: infinite for a value of norm 0 with a deviation. Errors
-// of many components have norms near to their deviation; those of one are
-// normal, and the widest.
+// kLeastRelativeError: infinite for a value of norm 0 with a deviation, and
+// where that is no number. Errors of many components have norms near to their
+// deviation; those of one are normal, and the widest.
 double RelativeError(double deviation, std::span<const float> pooled_value);
 
 }  // namespace attendant

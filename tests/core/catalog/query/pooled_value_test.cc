@@ -56,6 +56,22 @@ TEST(PooledDeviationTest, NothingPooledFromCodesIsNotOff) {
   EXPECT_EQ(RelativeError(1e-6, value), kLeastRelativeError);
 }
 
+// As where a sum was beyond what it is kept in: not the surest of values.
+TEST(PooledDeviationTest, WhatIsNoNumberIsNotKnown) {
+  constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<float> value = {3, 4};
+  EXPECT_EQ(RelativeError(kNone, value), kInfinity);
+  EXPECT_EQ(RelativeError(kInfinity, value), kInfinity);
+  PooledPart part = ThePart();
+  part.error.log_weight_variance = 0;
+  part.error.mean_square = kNone;
+  EXPECT_TRUE(std::isnan(DeviationOf(part)));
+  part.error.mean_square = 10;
+  part.error.mean = {kNone};
+  EXPECT_TRUE(std::isnan(DeviationOf(part)));
+}
+
 class PooledValueTest : public CatalogFixture {
  protected:
   // So many that codes are read, and not all floats.
