@@ -77,6 +77,14 @@ std::string Summary(const LoadReport& report) {
   } else {
     text += "latency ms   no answers\n";
   }
+  const std::int64_t timeout_count =
+      total.CountOf(absl::StatusCode::kDeadlineExceeded);
+  if (timeout_count > 0) {
+    absl::StrAppendFormat(&text,
+                          "timed out    %s, which no latency here counts: they "
+                          "would be among the longest\n",
+                          FormatCount(timeout_count));
+  }
   if (total.refused_count() > 0) {
     absl::StrAppendFormat(&text, "refused ms   p50 %s, p99 %s, at most %s\n",
                           FormatMs(total.refusals().AtPercentile(50)),

@@ -105,6 +105,16 @@ TEST(TextReportTest, SaysThatMoreConnectionsWereNeeded) {
   EXPECT_EQ(ToJson(report)["moreConnections"], 3);
 }
 
+TEST(TextReportTest, SaysHowManyTimedOut) {
+  LoadReport report = ClosedLoop();
+  EXPECT_THAT(TextReport(report), Not(HasSubstr("timed out")));
+  for (int i = 0; i < 1234; ++i) {
+    report.result.total.Add(absl::StatusCode::kDeadlineExceeded, 1);
+  }
+  EXPECT_THAT(TextReport(report),
+              HasSubstr("\ntimed out    1,234, which no latency "));
+}
+
 TEST(JsonReportTest, CodesAreSpeltAsGhzSpellsThem) {
   LoadReport report;
   report.result.duration = absl::Seconds(1);
