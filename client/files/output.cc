@@ -40,7 +40,8 @@ class SignalsHeld {
   std::optional<SignalsCaught> caught_;
 };
 
-absl::Status WriteAndSync(const std::string& path, const std::string& content) {
+absl::Status Write(const std::string& path, const std::string& content,
+                   bool sync) {
   const int fd =
       open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return absl::ErrnoToStatus(errno, path);
@@ -55,17 +56,38 @@ absl::Status WriteAndSync(const std::string& path, const std::string& content) {
       error = errno;
     }
   }
-  if (error == 0 && fsync(fd) != 0) error = errno;
+  if (error == 0 && sync && fsync(fd) != 0) error = errno;
   if (close(fd) != 0 && error == 0) error = errno;
   if (error == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(error, path);
+}
+
+// A device or a pipe, which no file can take the place of.
+bool IsWrittenInPlace(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::exists(path, error) &&
+         !std::filesystem::is_regular_file(path, error) &&
+         !std::filesystem::is_directory(path, error);
+}
+
+// Where links lead to, if there is something.
+std::string TargetOf(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path target = std::filesystem::canonical(path, error);
+  return error ? path : target.string();
+}
+
+std::string DirectoryOf(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? std::string(1, '.') : parent;
 }
 
 absl::Status WriteAll(const std::string& directory,
                       const std::vector<OutputFile>& files) {
   for (const OutputFile& file : files) {
     const std::string path = absl::StrCat(directory, "/", file.name);
-    ATTENDANT_RETURN_IF_ERROR(WriteAndSync(AsidePath(path), file.content));
+    ATTENDANT_RETURN_IF_ERROR(
+        Write(AsidePath(path), file.content, /*sync=*/true));
   }
   const std::string last = absl::StrCat(directory, "/", files.back().name);
   if (unlink(last.c_str()) != 0 && errno != ENOENT) {
@@ -84,6 +106,34 @@ absl::Status WriteAll(const std::string& directory,
 
 std::string AsidePath(const std::string& path) {
   return absl::StrCat(path, ".partial-", getpid());
+}
+
+absl::Status CheckWritableFile(const std::string& path) {
+  if (std::error_code error; std::filesystem::is_directory(path, error)) {
+    return absl::ErrnoToStatus(EISDIR, path);
+  }
+  const bool in_place = IsWrittenInPlace(path);
+  const std::string written = in_place ? path : DirectoryOf(TargetOf(path));
+  if (access(written.c_str(), in_place ? W_OK : W_OK | X_OK) != 0) {
+    return absl::ErrnoToStatus(errno, path);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WriteFile(const std::string& path, const std::string& content) {
+  if (IsWrittenInPlace(path)) return Write(path, content, /*sync=*/false);
+  const std::string target = TargetOf(path);
+  const std::string aside = AsidePath(target);
+  const SignalsHeld held;
+  absl::Status status = Write(aside, content, /*sync=*/true);
+  if (status.ok() && std::rename(aside.c_str(), target.c_str()) != 0) {
+    status = absl::ErrnoToStatus(errno, path);
+  }
+  if (!status.ok()) {
+    unlink(aside.c_str());
+    return status;
+  }
+  return SyncDirectory(DirectoryOf(target));
 }
 
 absl::Status CheckWritableDirectory(const std::string& directory) {

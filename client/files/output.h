@@ -1,5 +1,5 @@
-// Writing a directory of files so that no reader ever takes half of it for a
-// whole.
+// Writing a file, or a directory of them, so that no reader ever takes half of
+// it for a whole.
 #ifndef ATTENDANT_CLIENT_FILES_OUTPUT_H_
 #define ATTENDANT_CLIENT_FILES_OUTPUT_H_
 
@@ -18,6 +18,15 @@ struct OutputFile {
 // Where a file of this path is written until it is whole: a name beside it that
 // no other process takes.
 std::string AsidePath(const std::string& path);
+
+// Whether WriteFile could write this file, for a caller that has much to do
+// before it does. Changes nothing.
+absl::Status CheckWritableFile(const std::string& path);
+
+// Writes a file beside its place, syncs and renames it. After an error one that
+// was there is as it was, and what was written aside is gone. A device or a
+// pipe is written as it is.
+absl::Status WriteFile(const std::string& path, const std::string& content);
 
 // Whether WriteDirectory could write into `directory`, for a caller that has
 // much to do before it does. Changes nothing.

@@ -4,14 +4,11 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -21,6 +18,7 @@
 #include "client/api/advice.h"
 #include "client/api/client.h"
 #include "client/api/error_json.h"
+#include "client/files/output.h"
 #include "client/flags/connection_flags.h"
 #include "client/flags/empty_values.h"
 #include "client/format/progress.h"
@@ -73,22 +71,6 @@ int Report(const absl::Status& status, const OutputOptions& output) {
   return IsUnreachable(status) ? kUnreachable : kFailed;
 }
 
-// Leaves things as they are.
-bool CanWrite(const std::string& path) {
-  std::error_code error;
-  const bool is_new = !std::filesystem::exists(path, error);
-  const bool can_write = std::ofstream(path, std::ios::app).good();
-  if (can_write && is_new) std::filesystem::remove(path, error);
-  return can_write;
-}
-
-bool WritePage(const std::string& path, const std::string& page) {
-  std::ofstream file(path, std::ios::binary);
-  file << page;
-  file.close();
-  return file.good();
-}
-
 // CLI::Range lets NaN pass.
 CLI::Validator FiniteIn(double least, double most) {
   const std::string range = absl::StrFormat("%g to %g", least, most);
@@ -133,10 +115,12 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     options.requests.queries = *std::move(queries);
   }
   // Told before the load, and not after it.
-  if (!output.html_path.empty() && !CanWrite(output.html_path)) {
-    Report(UsageError(absl::StrCat("--html: can't write ", output.html_path)),
-           output);
-    return kUsage;
+  if (!output.html_path.empty()) {
+    const absl::Status writable = CheckWritableFile(output.html_path);
+    if (!writable.ok()) {
+      Report(UsageError(absl::StrCat("--html: ", writable.message())), output);
+      return kUsage;
+    }
   }
   CatchInterrupts();
   options.is_stopped = [] { return interrupted.load(); };
@@ -148,10 +132,10 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     return absl::IsInvalidArgument(report.status()) ? kUsage : exit_status;
   }
   std::cout << (output.json ? JsonReport(*report) : TextReport(*report));
-  if (!output.html_path.empty() &&
-      !WritePage(output.html_path, HtmlReport(*report))) {
-    std::cerr << "attendant-load: can't write " << output.html_path << "\n";
-    return kFailed;
+  if (!output.html_path.empty()) {
+    const absl::Status written =
+        WriteFile(output.html_path, HtmlReport(*report));
+    if (!written.ok()) return Report(written, {});
   }
 
   if (report->result.total.request_count() == 0) {

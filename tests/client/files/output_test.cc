@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -48,6 +51,69 @@ TEST(OutputTest, LeavesNothingAsideWhenItFails) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("keys.npy"));
   EXPECT_FALSE(status.ok());
   EXPECT_THAT(Names(temporary.path()), ElementsAre("ids.txt", "keys.npy"));
+}
+
+std::string ContentOf(const std::string& path) {
+  return ReadFile(path, 100).value_or("none");
+}
+
+TEST(OutputTest, AFileTakesThePlaceOfTheOneBefore) {
+  const ScratchDirectory temporary;
+  const std::string path = temporary / "load.html";
+  for (const std::string content : {"old", "new"}) {
+    ASSERT_OK(CheckWritableFile(path));
+    ASSERT_OK(WriteFile(path, content));
+    EXPECT_EQ(ContentOf(path), content);
+  }
+  EXPECT_THAT(Names(temporary.path()), ElementsAre("load.html"));
+}
+
+// As on a full disk.
+TEST(OutputTest, AFileThatCanNotBeWrittenLeavesTheOneBefore) {
+  const ScratchDirectory temporary;
+  const std::string path = WriteIn(temporary, "load.html", "old");
+  EXPECT_EXIT(
+      {
+        std::signal(SIGXFSZ, SIG_IGN);
+        rlimit limit = {};
+        limit.rlim_cur = limit.rlim_max = 1000;
+        setrlimit(RLIMIT_FSIZE, &limit);
+        std::exit(WriteFile(path, std::string(2000, 'x')).ok() ? 0 : 7);
+      },
+      ::testing::ExitedWithCode(7), "");
+  EXPECT_EQ(ContentOf(path), "old");
+  EXPECT_THAT(Names(temporary.path()), ElementsAre("load.html"));
+}
+
+TEST(OutputTest, ALinkLeadsToTheFileThatIsReplaced) {
+  const ScratchDirectory temporary;
+  const std::string file = WriteIn(temporary, "file", "old");
+  std::filesystem::create_symlink(file, temporary / "link");
+  ASSERT_OK(WriteFile(temporary / "link", "new"));
+  EXPECT_EQ(ContentOf(file), "new");
+  EXPECT_TRUE(std::filesystem::is_symlink(temporary / "link"));
+}
+
+TEST(OutputTest, ADeviceStaysWhatItIs) {
+  const ScratchDirectory temporary;
+  // Renamed over, it would be no link to a device any more.
+  const std::string path = temporary / "null";
+  std::filesystem::create_symlink("/dev/null", path);
+  EXPECT_OK(CheckWritableFile(path));
+  EXPECT_OK(WriteFile(path, "page"));
+  EXPECT_TRUE(std::filesystem::is_character_file(path));
+}
+
+TEST(OutputTest, TellsBeforehandWhichFileItCannotWrite) {
+  const ScratchDirectory temporary;
+  const std::string file = WriteIn(temporary, "file", "");
+  for (const std::string& path :
+       {temporary.path(), file + "/load.html", temporary / "no/load.html"}) {
+    EXPECT_FALSE(CheckWritableFile(path).ok()) << path;
+    EXPECT_FALSE(WriteFile(path, "page").ok()) << path;
+  }
+  EXPECT_OK(CheckWritableFile("load.html"));
+  EXPECT_THAT(Names(temporary.path()), ElementsAre("file"));
 }
 
 TEST(OutputTest, TellsBeforehandWhereItCannotWrite) {
