@@ -993,6 +993,30 @@ TEST_F(DiskFaultTest, FilesThatAManifestMayNameStay) {
   CountPoints(befell, 5);
 }
 
+// RocksDB tries again, and takes what it then can for another fault.
+TEST_F(DiskFaultTest, AFileThatCouldNotBeOpenedIsWhatAStartSays) {
+  int befell = 0;
+  for (int nth = 1; nth < 50; ++nth) {
+    SCOPED_TRACE(nth);
+    FaultyCatalog catalog;
+    ASSERT_OK(catalog.Open());
+    ASSERT_OK(catalog.Write());
+    catalog.Close();
+    catalog.files().Inject(
+        {FileFault::Kind::kFail, FileCall::kOpen, nth, "/CURRENT"});
+    const absl::Status status = catalog.Open();
+    if (!catalog.files().befell()) break;
+    ++befell;
+    EXPECT_TRUE(status.ok() ||
+                absl::StrContains(status.message(), kInjectedError))
+        << status;
+    catalog.files().InjectNothing();
+    ASSERT_OK(catalog.Open());
+    catalog.ExpectAcknowledged();
+  }
+  CountPoints(befell, 4);
+}
+
 // One whose files serve nothing any more, with a log that is about to grow as
 // long as may be: the writes that make it so are still to come.
 constexpr int kLoggedChanges = 40;

@@ -7,6 +7,8 @@
 #include <thread>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace attendant {
 namespace {
 
@@ -38,11 +40,12 @@ std::string Renamed(const std::string& path, const std::string& from,
 IOStatus ErrorOf(FileFault::Kind kind, const std::string& path) {
   switch (kind) {
     case FileFault::Kind::kNoSpace:
-      return IOStatus::NoSpace("injected", path);
+      return IOStatus::NoSpace(kInjectedError, path);
     case FileFault::Kind::kNoRights:
-      return IOStatus::IOError("injected: " + path, "Permission denied");
+      return IOStatus::IOError(absl::StrCat(kInjectedError, ": ", path),
+                               "Permission denied");
     default:
-      return IOStatus::IOError("injected", path);
+      return IOStatus::IOError(kInjectedError, path);
   }
 }
 

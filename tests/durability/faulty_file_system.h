@@ -19,6 +19,9 @@
 
 namespace attendant {
 
+// What its errors say.
+inline constexpr char kInjectedError[] = "injected";
+
 // Calls that change what is on the disk, and those that open a file to read.
 enum class FileCall { kOpen, kCreate, kWrite, kSync, kRename, kRemove };
 

@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/interrupt.h"
@@ -51,6 +52,21 @@ std::string IdsOf(const std::vector<Item>& items) {
 
 absl::Status Different(absl::string_view what) {
   return absl::InternalError(absl::StrCat("unlike the model: ", what));
+}
+
+// As a fault of the disk is answered, and no error of ours: Internal with the
+// file system's own words.
+bool IsOfTheDisk(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kResourceExhausted:
+    case absl::StatusCode::kDataLoss:
+      return true;
+    case absl::StatusCode::kInternal:
+      return absl::StrContains(status.message(), kInjectedError);
+    default:
+      return false;
+  }
 }
 
 std::vector<Item> ItemsOf(const PlainCatalog& plain) {
@@ -101,12 +117,14 @@ World::World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
       files_(std::move(files)),
       random_(seed) {}
 
-bool World::FailureIsDue() const { return files_->cut() || files_->befell(); }
+bool World::FailureIsDue() const { return files_->befell(); }
 
 absl::Status World::CheckFailure(const absl::Status& status,
                                  const std::string& what) const {
-  if (FailureIsDue()) return absl::OkStatus();
-  return Different(absl::StrCat(what, " failed: ", status.ToString()));
+  if (!FailureIsDue() || !IsOfTheDisk(status)) {
+    return Different(absl::StrCat(what, " failed: ", status.ToString()));
+  }
+  return absl::OkStatus();
 }
 
 std::string World::RandomId() {
@@ -371,7 +389,9 @@ absl::StatusOr<WriteOutcome> World::Submit(LiveCatalog& catalog,
 absl::Status World::CheckRefusal(const absl::Status& status,
                                  absl::StatusCode want,
                                  const std::string& what) const {
-  if (status.code() == want || FailureIsDue()) return absl::OkStatus();
+  if (status.code() == want || (FailureIsDue() && IsOfTheDisk(status))) {
+    return absl::OkStatus();
+  }
   return Different(absl::StrCat(what, " is answered with ", status.ToString(),
                                 ", and should be with ",
                                 absl::StatusCodeToString(want)));
@@ -568,13 +588,10 @@ absl::Status World::Repeat(const std::string& name) {
   auto at = outcomes.begin();
   std::advance(at, Random(static_cast<int>(outcomes.size())));
   // Other content under the same request_id is refused.
-  const absl::Status status =
-      catalog->Delete(std::vector<std::string>{"never"}, at->first).status();
-  if (!absl::IsInvalidArgument(status) && !FailureIsDue()) {
-    return Different(absl::StrCat("request ", at->first,
-                                  " is not remembered: ", status.ToString()));
-  }
-  return absl::OkStatus();
+  return CheckRefusal(
+      catalog->Delete(std::vector<std::string>{"never"}, at->first).status(),
+      absl::StatusCode::kInvalidArgument,
+      absl::StrCat("other content of request ", at->first));
 }
 
 absl::Status World::Query(const std::string& name) {

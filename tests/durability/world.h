@@ -54,9 +54,9 @@ class World {
  private:
   using Catalog = std::shared_ptr<LiveCatalog>;
 
-  // True if a failure is one that was asked for.
+  // True if a failure may be one that was asked for.
   bool FailureIsDue() const;
-  // Internal if the failure is not; else OK.
+  // Internal if the failure is not, or not told as one of the disk; else OK.
   absl::Status CheckFailure(const absl::Status& status,
                             const std::string& what) const;
 

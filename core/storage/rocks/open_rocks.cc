@@ -16,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
@@ -196,6 +197,22 @@ class ManifestAlone : public rocksdb::FileSystemWrapper {
   }
 };
 
+// What `open` returns. That direct I/O, which nobody asks for, is not supported
+// is what RocksDB says of a file that could not be opened and a moment later
+// could.
+absl::StatusOr<std::unique_ptr<rocksdb::DB>> Opened(
+    const std::string& directory,
+    absl::FunctionRef<rocksdb::Status(rocksdb::DB** db)> open) {
+  rocksdb::DB* db = nullptr;
+  rocksdb::Status status = open(&db);
+  if (status.IsInvalidArgument() &&
+      absl::StrContains(status.ToString(), "Direct I/O is not supported")) {
+    status = open(&db);
+  }
+  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
+  return FromOpening(status, directory);
+}
+
 // What the manifest tells, which RocksDB reads.
 struct Manifest {
   std::vector<rocksdb::LiveFileMetaData> tables;
@@ -211,11 +228,11 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& directory,
   options.paranoid_checks = false;  // goes on without tables
   options.skip_stats_update_on_db_open = true;
   options.verify_sst_unique_id_in_manifest = false;
-  rocksdb::DB* opened = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::OpenForReadOnly(options, directory, &opened);
-  if (!status.ok()) return FromOpening(status, directory);
-  const std::unique_ptr<rocksdb::DB> db(opened);
+  ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db,
+                             Opened(directory, [&](rocksdb::DB** opened) {
+                               return rocksdb::DB::OpenForReadOnly(
+                                   options, directory, opened);
+                             }));
   Manifest manifest;
   db->GetLiveFilesMetaData(&manifest.tables);
   manifest.last_number = db->GetLatestSequenceNumber();
@@ -247,20 +264,17 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
   ATTENDANT_RETURN_IF_ERROR(CheckTables(directory, resources));
   rocksdb::Options options = MakeOptions(resources);
   options.create_if_missing = create_if_missing;
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status = rocksdb::DB::Open(options, directory, &db);
-  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
-  return FromOpening(status, directory);
+  return Opened(directory, [&](rocksdb::DB** db) {
+    return rocksdb::DB::Open(options, directory, db);
+  });
 }
 
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
     const std::string& directory, const DatabaseResources& resources) {
   ATTENDANT_RETURN_IF_ERROR(CheckTables(directory, resources));
-  rocksdb::DB* db = nullptr;
-  const rocksdb::Status status =
-      rocksdb::DB::OpenForReadOnly(MakeOptions(resources), directory, &db);
-  if (status.ok()) return std::unique_ptr<rocksdb::DB>(db);
-  return FromOpening(status, directory);
+  return Opened(directory, [&](rocksdb::DB** db) {
+    return rocksdb::DB::OpenForReadOnly(MakeOptions(resources), directory, db);
+  });
 }
 
 absl::StatusOr<std::uint64_t> LastNumberInTables(
