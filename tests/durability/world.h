@@ -110,6 +110,7 @@ class World {
 
   const std::string directory_;
   const std::shared_ptr<FaultyFileSystem> files_;
+  const bool settles_at_once_;
   std::mt19937_64 random_;
   std::unique_ptr<CatalogSet> catalogs_;
   // What is visible now of the catalogs of lists_, by name; of others what they

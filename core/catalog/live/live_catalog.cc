@@ -190,11 +190,9 @@ void LiveCatalog::StartSegment(Snapshot& next) {
         !next.segments.empty() && next.wanted_indexes[f] == IndexKind::kIvf &&
         next.QueriedIndex(0, static_cast<int>(f)).kind() == IndexKind::kIvf;
   }
-  const std::int64_t capacity =
-      growing_.rows == nullptr
-          ? kFirstCapacity
-          : std::min(2 * growing_.rows->capacity(),
-                     has_lists ? kSealCount : kMaxCapacity);
+  const std::int64_t capacity = std::min(
+      growing_.rows == nullptr ? kFirstCapacity : 2 * growing_.rows->capacity(),
+      has_lists ? options_.merge_limits.seal_count : kMaxCapacity);
   AssignGrowing();
   growing_ = {};
   growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);

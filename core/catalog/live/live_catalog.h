@@ -60,6 +60,7 @@ struct LiveCatalogOptions {
   std::int64_t max_logged_changes = 65536;
   // How often indexes are asked whether queries came that they may learn from.
   absl::Duration learn_interval = absl::Seconds(5);
+  MergeLimits merge_limits;
   // Writes that lead to more are refused; fewer in tests.
   std::int64_t max_row_count = kMostRows;
 };

@@ -86,7 +86,8 @@ void Keep(const absl::Status& status, Published<absl::Status>& place) {
 
 MergePlan LiveCatalog::Plan(bool settled) const {
   const MergePlan plan =
-      PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled);
+      PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled,
+                options_.merge_limits);
   // A few rows would hold the whole log: only deletes may have come since.
   const bool holds_log =
       logged_change_count_ >= options_.max_logged_changes && IsSaveDue();
@@ -149,7 +150,9 @@ void LiveCatalog::HurryMerge() {
 
 void LiveCatalog::ScheduleSeal() {
   if (closing_ || seal_scheduled_) return;
-  if (!PlanSeal(*current_, growing_.rows.get(), merging_.get()).needed()) {
+  if (!PlanSeal(*current_, growing_.rows.get(), merging_.get(),
+                options_.merge_limits)
+           .needed()) {
     // What could not be sealed was merged.
     if (!seal_status_.Load()->ok()) Keep(absl::OkStatus(), seal_status_);
     return;
@@ -318,7 +321,8 @@ void LiveCatalog::SealOnce() {
   MergeStep step;
   {
     MutexLock lock(&mutex_);
-    step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get());
+    step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get(),
+                         options_.merge_limits);
     if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
       seal_scheduled_ = false;
       changed_.NotifyAll();

@@ -48,19 +48,24 @@ std::int64_t DeadBytes(const SegmentView& view) {
 }
 
 // The dead rows of the segments: whether it is worth a merge to be rid of them.
-bool AreWorthDropping(std::span<const SegmentView> views) {
+bool AreWorthDropping(std::span<const SegmentView> views,
+                      const MergeLimits& limits) {
   std::int64_t count = 0;
   for (const SegmentView& view : views) count += view.dead_count();
-  if (count >= kMinMergeCount) return true;
+  if (count >= limits.min_merge_count) return true;
   std::int64_t bytes = 0;
   for (const SegmentView& view : views) bytes += DeadBytes(view);
-  return bytes >= kMinDeadBytes;
+  return bytes >= limits.min_dead_bytes;
 }
 
 class Planner {
  public:
-  Planner(const Snapshot& snapshot, const RowTable* growing, bool settled)
-      : snapshot_(snapshot), growing_(growing), settled_(settled) {}
+  Planner(const Snapshot& snapshot, const RowTable* growing, bool settled,
+          const MergeLimits& limits)
+      : snapshot_(snapshot),
+        growing_(growing),
+        settled_(settled),
+        limits_(limits) {}
 
   MergePlan Plan() const {
     if (WantsOtherIndexes() || MostRowsAreDead()) return Everything(true);
@@ -92,7 +97,7 @@ class Planner {
       row_count += view.row_end;
       end = i + 1;
     }
-    if (row_count < kSealCount) {
+    if (row_count < limits_.seal_count) {
       // Never what most keys are in.
       return MergeFew(std::max<std::size_t>(1, EndOf(merging)), begin);
     }
@@ -145,7 +150,7 @@ class Planner {
   }
 
   bool IsMuch(std::int64_t row_count) const {
-    return row_count >= std::max(kMinMergeCount,
+    return row_count >= std::max(limits_.min_merge_count,
                                  snapshot_.item_count() / (settled_ ? 50 : 4));
   }
 
@@ -163,7 +168,7 @@ class Planner {
       dead += view.dead_count();
     }
     return dead > snapshot_.item_count() &&
-           AreWorthDropping(snapshot_.segments);
+           AreWorthDropping(snapshot_.segments, limits_);
   }
 
   bool WantsOtherIndexes() const {
@@ -201,11 +206,11 @@ class Planner {
     }
     if (first == nullptr) return false;
     const auto trained = static_cast<double>(first->trained_key_count());
-    if (std::abs(keys - trained) >= kMinMergeCount) {
+    if (std::abs(keys - trained) >= limits_.min_merge_count) {
       if (keys > (settled_ ? kSettledGrowth : kGrowth) * trained) return true;
       if (settled_ && keys < kShrinkage * trained) return true;
     }
-    return indexed_keys >= kMinMergeCount &&
+    return indexed_keys >= limits_.min_merge_count &&
            distance_sum / indexed_keys > (settled_ ? kSettledDrift : kDrift) *
                                              first->trained_square_distance();
   }
@@ -323,7 +328,7 @@ class Planner {
     for (std::size_t i = 0; i < SealedEnd(); ++i) {
       const SegmentView& view = snapshot_.segments[i];
       if (view.dead_count() > view.live_count / 3 &&
-          AreWorthDropping({&view, 1})) {
+          AreWorthDropping({&view, 1}, limits_)) {
         return {i, i + 1, false};
       }
     }
@@ -333,6 +338,7 @@ class Planner {
   const Snapshot& snapshot_;
   const RowTable* const growing_;
   const bool settled_;
+  const MergeLimits limits_;
 };
 
 }  // namespace
@@ -346,24 +352,25 @@ bool MergePlan::TakesFrom(const Snapshot& snapshot,
 }
 
 MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
-                   const Segment* merging) {
+                   const Segment* merging, const MergeLimits& limits) {
   if (snapshot.segments.empty()) return {};
-  return Planner(snapshot, growing, /*settled=*/false).Seal(merging);
+  return Planner(snapshot, growing, /*settled=*/false, limits).Seal(merging);
 }
 
 MergePlan PlanTail(const Snapshot& snapshot, const RowTable* growing) {
   if (snapshot.segments.empty()) return {};
-  return Planner(snapshot, growing, /*settled=*/false).Tail();
+  return Planner(snapshot, growing, /*settled=*/false, MergeLimits()).Tail();
 }
 
 MergePlan PlanMerge(const Snapshot& snapshot,
                     const std::vector<NamedModel>& wanted_models,
-                    const RowTable* growing, bool settled) {
+                    const RowTable* growing, bool settled,
+                    const MergeLimits& limits) {
   if (snapshot.segments.empty()) return {};
   if (!SameModels(wanted_models, snapshot.models)) {
     return {0, snapshot.segments.size(), true};
   }
-  return Planner(snapshot, growing, settled).Plan();
+  return Planner(snapshot, growing, settled, limits).Plan();
 }
 
 }  // namespace attendant

@@ -11,13 +11,18 @@
 
 namespace attendant {
 
-// Fewer rows are not worth a merge of their own, nor are fewer keys that came
-// or went, or that drifted, worth new lists.
-inline constexpr std::int64_t kMinMergeCount = 1024;
-// Rows from which on a growing segment is sealed.
-inline constexpr std::int64_t kSealCount = 2048;
-// Memory, in bytes, of dead rows that are worth a merge though they are fewer.
-inline constexpr std::int64_t kMinDeadBytes = 4 << 20;
+// From where on a merge is worth it; less in tests.
+struct MergeLimits {
+  // Fewer rows are not worth a merge of their own, nor are fewer keys that came
+  // or went, or that drifted, worth new lists.
+  std::int64_t min_merge_count = 1024;
+  // Rows from which on a growing segment is sealed.
+  std::int64_t seal_count = 2048;
+  // Memory, in bytes, of dead rows that are worth a merge though they are
+  // fewer.
+  std::int64_t min_dead_bytes = 4 << 20;
+};
+
 // Sealed segments, but for the first and what a merge under way takes, from
 // which on the smallest of them are merged beside it.
 inline constexpr std::size_t kManySealed = 8;
@@ -47,7 +52,7 @@ struct MergePlan {
 // for none; only those behind it are taken. growing: the rows that writes are
 // appended to; null: none.
 MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
-                   const Segment* merging);
+                   const Segment* merging, const MergeLimits& limits = {});
 
 // What lies behind the sealed segments, however few rows, for all of them to be
 // in files: where there are lists, and all fields go by them. growing: as for
@@ -72,7 +77,8 @@ MergePlan PlanTail(const Snapshot& snapshot, const RowTable* growing);
 // above.
 MergePlan PlanMerge(const Snapshot& snapshot,
                     const std::vector<NamedModel>& wanted_models,
-                    const RowTable* growing, bool settled);
+                    const RowTable* growing, bool settled,
+                    const MergeLimits& limits = {});
 
 }  // namespace attendant
 

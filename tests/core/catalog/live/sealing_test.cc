@@ -18,6 +18,8 @@
 namespace attendant {
 namespace {
 
+constexpr std::int64_t kSealCount = MergeLimits().seal_count;
+
 using ::testing::Each;
 using ::testing::SizeIs;
 
