@@ -106,7 +106,7 @@ google::rpc::Status DetailsOf(const absl::Status& status) {
   return details;
 }
 
-std::optional<absl::Duration> RetryDelayOf(const absl::Status& status) {
+std::optional<absl::Duration> RetryInfoDelayOf(const absl::Status& status) {
   const google::rpc::Status all = DetailsOf(status);
   for (const google::protobuf::Any& detail : all.details()) {
     google::rpc::RetryInfo retry_info;

@@ -36,7 +36,7 @@ absl::Status FromRpcStatus(const google::rpc::Status& status);
 google::rpc::Status DetailsOf(const absl::Status& status);
 
 // When to try again, as their RetryInfo says it; nothing if it does not.
-std::optional<absl::Duration> RetryDelayOf(const absl::Status& status);
+std::optional<absl::Duration> RetryInfoDelayOf(const absl::Status& status);
 
 }  // namespace attendant
 

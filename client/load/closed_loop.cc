@@ -63,7 +63,7 @@ class Loop {
       }
       MutexLock lock(&mutex_);
       waiting_.push(
-          SteadyAfter(RetryDelayOf(status).value_or(kDelayAfterFailure)));
+          SteadyAfter(RetryInfoDelayOf(status).value_or(kDelayAfterFailure)));
       changed_.NotifyAll();
     });
   }

@@ -45,8 +45,8 @@ TEST(GrpcStatusTest, DecodesFieldReasonAndDelay) {
   EXPECT_EQ(ReasonOf(status), "QUEUE_FULL");
   EXPECT_EQ(DetailsOf(status).details_size(), 3);
   EXPECT_EQ(DetailsOf(absl::NotFoundError("no file")).details_size(), 0);
-  EXPECT_EQ(RetryDelayOf(status), absl::Milliseconds(250));
-  EXPECT_EQ(RetryDelayOf(absl::UnavailableError("gone")), std::nullopt);
+  EXPECT_EQ(RetryInfoDelayOf(status), absl::Milliseconds(250));
+  EXPECT_EQ(RetryInfoDelayOf(absl::UnavailableError("gone")), std::nullopt);
 }
 
 TEST(GrpcStatusTest, NamesAFieldOnce) {
