@@ -17,7 +17,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/api/error_json.h"
-#include "client/attendant/help_format.h"
 #include "client/commands/administration/commands.h"
 #include "client/commands/attention/commands.h"
 #include "client/commands/fits/commands.h"
@@ -25,6 +24,7 @@
 #include "client/commands/models/commands.h"
 #include "client/commands/shared/flags.h"
 #include "client/flags/empty_values.h"
+#include "client/flags/help_format.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -21,6 +21,7 @@
 #include "client/files/output.h"
 #include "client/flags/connection_flags.h"
 #include "client/flags/empty_values.h"
+#include "client/flags/help_format.h"
 #include "client/format/progress.h"
 #include "client/format/text.h"
 #include "client/load/prepare.h"
@@ -38,22 +39,26 @@ constexpr char kDescription[] =
     R"(Measures attention under load: requests a second, latency, recall.
 
 Without --rate, --steps or --ramp the loop is closed: each of --concurrency
-callers sends its next request when its last one is answered. That finds what a
-server can do for so many callers. With one of them it is open: requests are sent
-when their time has come, whatever became of those before, and a latency counts
-from that time. That is what callers wait who take no notice of each other.
+callers sends its next request when its last one is answered. That finds what
+a server can do for so many callers. With one of them it is open: requests are
+sent when their time has come, whatever became of those before, and a latency
+counts from that time. That is what callers wait who take no notice of each
+other.
 
+While it runs, it shows rate, latencies and errors. Items that it wrote under
+ids of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
+)";
+
+constexpr char kFooter[] =
+    R"(Examples:
   attendant-load prepare --catalog bench --items 100000 --dim 128 --wait-index
   attendant-load --catalog bench --concurrency 16 --duration 10 --verify 500
   attendant-load --catalog bench --ramp 500:10000 --duration 60 --html load.html
   attendant-load --catalog bench --rate 2000 --mix attend=90,write=10
 
-While it runs, it shows rate, latencies and errors. Items that it wrote under ids
-of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
-
-Exit status: 0 all went well; 1 a request, a write or a check failed, or recall is
-below --min-recall or was not looked at before Ctrl-C; 2 the arguments are wrong, or a
-file is bad; 3 the server can't be reached.)";
+Exit status: 0 all went well; 1 a request, a write or a check failed, or recall
+is below --min-recall or was not looked at before Ctrl-C; 2 the arguments are
+wrong, or a file is bad; 3 the server can't be reached.)";
 
 enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
 
@@ -83,7 +88,7 @@ CLI::Validator FiniteIn(double least, double most) {
             return absl::StrCat("got \"", text,
                                 "\", want a finite number from ", range);
           },
-          range};
+          absl::StrFormat("NUMBER in [%g - %g]", least, most)};
 }
 
 std::atomic<bool> interrupted = false;
@@ -229,9 +234,11 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
                      "for its share of --duration: 1000,2000,4000")
           ->check(rates)
           ->delimiter(',')
+          ->default_str("")
           ->excludes(rate);
   app.add_option("--ramp", options.ramp,
                  "An open loop whose rate goes from one to another: 100:5000")
+      ->type_name("FROM:TO")
       ->excludes(rate)
       ->excludes(steps);
   app.add_flag("--fixed", options.fixed_arrivals,
@@ -256,9 +263,11 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
 void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
   RequestOptions& requests = options.requests;
   app.add_option("--catalog", requests.catalog, "The catalog to ask")
+      ->type_name("NAME")
       ->required();
   app.add_option("--field", requests.key_field,
-                 "The key field; default: the catalog's first");
+                 "The key field; default: the catalog's first")
+      ->type_name("FIELD");
   app.add_option("--result-count", requests.result_count, "Items an answer")
       ->check(CLI::Range(1, 10000));
   app.add_option("--mix", mix,
@@ -266,7 +275,8 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "attend=80,examples=10,filter=5,write=5: queries by vector, "
                  "by one to five stored items, by vector with a filter, and "
                  "upserts of items of our own, load-SEED-NUMBER, which are "
-                 "deleted at the end");
+                 "deleted at the end")
+      ->type_name("KIND=SHARE,...");
   CLI::Option* queries =
       app.add_option(
              "--queries", options.queries_path,
@@ -280,7 +290,9 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
       ->excludes(queries);
   app.add_option("--filter", requests.filters,
                  "A filter for the mix; may repeat. Default: conditions that "
-                 "random stored items fulfil");
+                 "random stored items fulfil")
+      ->type_name("FILTER")
+      ->default_str("");
   app.add_option("--write-items", requests.write_item_count,
                  "Items of a write of the mix")
       ->check(CLI::Range(1, 256));
@@ -290,7 +302,7 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
                  "end")
       ->check(FiniteIn(0.1, 1e7));
   app.add_option("--seed", requests.seed, "Of what is drawn")
-      ->check(FiniteIn(0, 1.8e19));
+      ->check(FiniteIn(0, 1.8e19).description("INTEGER"));
 }
 
 // A flag that would change nothing is a mistake.
@@ -345,6 +357,9 @@ int Main(int argc, char** argv) {
   std::string mix = kAttendKind;
   CLI::App app{kDescription, "attendant-load"};
   app.set_version_flag("--version", "attendant-load " ATTENDANT_VERSION);
+  app.formatter(std::make_shared<HelpFormat>());
+  app.set_help_flag("-h,--help", "Print this help");
+  app.footer(kFooter);
   app.option_defaults()->always_capture_default();
   AddConnectionFlags(app, connection);
   AddRequestOptions(app, options, mix);
@@ -353,7 +368,8 @@ int Main(int argc, char** argv) {
                "Report as JSON, with ghz's keys; times in nanoseconds. What "
                "fails before there is one: {\"error\": ...}");
   app.add_option("--html", output.html_path,
-                 "File for a report with plots, which needs no network");
+                 "File for a report with plots, which needs no network")
+      ->type_name("FILE");
   CLI::Option* verify =
       app.add_option("--verify", options.verify_count,
                      "So many answers, evenly over the load, are checked: each "
@@ -367,7 +383,7 @@ int Main(int argc, char** argv) {
   PrepareOptions prepare_options;
   bool wait_index = false;
   CLI::App* prepare = app.add_subcommand(
-      "prepare", "Makes a catalog of clustered unit vectors to measure on");
+      "prepare", "Make a catalog of unit vectors to measure on");
   prepare->fallthrough();
   prepare->footer(
       "With --catalog NAME, which is required, and --server HOST:PORT, "

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "tests/integration/binaries.h"
 #include "tests/integration/server_process.h"
 #include "tests/support/scratch_directory.h"
@@ -288,6 +290,22 @@ TEST_F(LoadRunTest, ATimeoutIsOfTheLoadAlone) {
   EXPECT_EQ(report["writes"]["error"], "") << report["writes"];
   EXPECT_GT(report["cleanup"]["deleted"], 0);
   EXPECT_EQ(report["cleanup"]["error"], "");
+}
+
+TEST_F(LoadRunTest, HelpIsThatOfTheOtherProgramAndFits) {
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"--help"}, {"prepare", "--help"}}) {
+    const CommandResult help = Run(command);
+    EXPECT_EQ(help.exit_status, 0);
+    EXPECT_THAT(help.out, AllOf(HasSubstr(" INT in ["), Not(HasSubstr(":INT")),
+                                Not(HasSubstr("Excludes:"))));
+    for (const absl::string_view line : absl::StrSplit(help.out, '\n')) {
+      EXPECT_LE(line.size(), 80u) << line;
+    }
+  }
+  EXPECT_THAT(Run({"--help"}).out,
+              AllOf(HasSubstr("--seed INTEGER=1"),
+                    HasSubstr("not with --rate, --steps")));
 }
 
 TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {

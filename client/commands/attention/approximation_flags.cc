@@ -22,6 +22,7 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
       ->group(kGroup);
   verb.add_option("--lsh-seed", flags.lsh_seed,
                   "Seed of the directions that buckets are of")
+      ->type_name("INTEGER")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(lsh)
       ->capture_default_str()
@@ -40,6 +41,7 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
           ->group(kGroup);
   verb.add_option("--linformer-seed", flags.linformer_seed,
                   "Seed of the random combinations")
+      ->type_name("INTEGER")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(random)
       ->capture_default_str()

@@ -128,6 +128,7 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
                   "written, merged or the server restarted; with --exact and "
                   "without replacement, for good on the same items. Default: "
                   "by chance")
+      ->type_name("INTEGER")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(sample)
       ->group("Choice");

@@ -1,4 +1,4 @@
-#include "client/attendant/help_format.h"
+#include "client/flags/help_format.h"
 
 #include <cstddef>
 #include <set>

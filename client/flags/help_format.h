@@ -1,6 +1,6 @@
-// How --help shows the flags of `attendant`.
-#ifndef ATTENDANT_CLIENT_ATTENDANT_HELP_FORMAT_H_
-#define ATTENDANT_CLIENT_ATTENDANT_HELP_FORMAT_H_
+// How --help shows flags.
+#ifndef ATTENDANT_CLIENT_FLAGS_HELP_FORMAT_H_
+#define ATTENDANT_CLIENT_FLAGS_HELP_FORMAT_H_
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -20,4 +20,4 @@ class HelpFormat : public CLI::Formatter {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_CLIENT_ATTENDANT_HELP_FORMAT_H_
+#endif  // ATTENDANT_CLIENT_FLAGS_HELP_FORMAT_H_
