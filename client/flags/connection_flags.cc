@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "client/api/error_json.h"
 #include "core/base/host_port.h"
 #include "core/base/status.h"
 
@@ -18,8 +19,7 @@ namespace {
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
   std::string token;
   if (std::ifstream(path) >> token) return token;
-  return absl::InvalidArgumentError(
-      absl::StrCat(path, " can't be read or holds no token"));
+  return UsageError(absl::StrCat(path, " can't be read or holds no token"));
 }
 
 void AddFile(CLI::App& app, const std::string& flag,
@@ -93,6 +93,11 @@ absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags) {
   ATTENDANT_ASSIGN_OR_RETURN(options.security.token,
                              ReadToken(flags.token_path));
   return options;
+}
+
+absl::Status CheckSecurity(const ClientSecurity& security) {
+  const absl::Status status = MakeChannelCredentials(security).status();
+  return status.ok() ? status : UsageError(status.message());
 }
 
 }  // namespace attendant

@@ -39,8 +39,12 @@ std::string ShellFlags(const ConnectionFlags& flags);
 void SilenceGrpc();
 
 // Options of Client::Connect that name the server and hold what it wants to
-// see. InvalidArgument if the token's file can't be read or holds no token.
+// see. UsageError if the token's file can't be read or holds no token.
 absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags);
+
+// UsageError for what MakeChannelCredentials refuses: files that don't go
+// together or can't be read. A command line is wrong then, and no server.
+absl::Status CheckSecurity(const ClientSecurity& security);
 
 }  // namespace attendant
 

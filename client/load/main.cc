@@ -73,7 +73,9 @@ int Report(const absl::Status& status, const OutputOptions& output) {
   if (output.json) std::cout << ErrorJson(status);
   std::cerr << "attendant-load: " << absl::StatusCodeToString(status.code())
             << ": " << MessageWithAdvice(status) << "\n";
-  return IsUnreachable(status) ? kUnreachable : kFailed;
+  return ReasonOf(status) == kUsageReason ? kUsage
+         : IsUnreachable(status)          ? kUnreachable
+                                          : kFailed;
 }
 
 // CLI::Range lets NaN pass.
@@ -123,8 +125,8 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   if (!output.html_path.empty()) {
     const absl::Status writable = CheckWritableFile(output.html_path);
     if (!writable.ok()) {
-      Report(UsageError(absl::StrCat("--html: ", writable.message())), output);
-      return kUsage;
+      return Report(UsageError(absl::StrCat("--html: ", writable.message())),
+                    output);
     }
   }
   CatchInterrupts();
@@ -133,8 +135,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   // There is nothing left to delete.
   std::signal(SIGPIPE, SIG_DFL);
   if (!report.ok()) {
-    const int exit_status = Report(report.status(), output);
-    return absl::IsInvalidArgument(report.status()) ? kUsage : exit_status;
+    return Report(report.status(), output);
   }
   std::cout << (output.json ? JsonReport(*report) : TextReport(*report));
   if (!output.html_path.empty()) {
@@ -431,9 +432,10 @@ int Main(int argc, char** argv) {
     return kUsage;
   }
   auto to_client = ClientOptions(connection);
-  if (!to_client.ok()) {
-    Report(to_client.status(), output);
-    return kUsage;
+  if (!to_client.ok()) return Report(to_client.status(), output);
+  if (const absl::Status checked = CheckSecurity(to_client->security);
+      !checked.ok()) {
+    return Report(checked, output);
   }
   options.client = *std::move(to_client);
   options.connection_flags = ShellFlags(connection);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "client/api/client.h"
+#include "client/api/error_json.h"
 #include "client/load/background_writer.h"
 #include "client/load/closed_loop.h"
 #include "client/load/live_view.h"
@@ -212,12 +213,12 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<RateProfile> profile,
                              ProfileOf(options));
   if (options.verify_count > 0 && !HasQueries(options.requests)) {
-    return absl::InvalidArgumentError("--verify needs queries in --mix");
+    return UsageError("--verify needs queries in --mix");
   }
   for (const v1::AttendRequest& query : options.requests.queries) {
     if (options.verify_count == 0) break;
     if (query.select_kind() != v1::SELECT_KIND_SAMPLE) continue;
-    return absl::InvalidArgumentError(
+    return UsageError(
         "--verify: --queries has one of SELECT_KIND_SAMPLE, whose draws differ "
         "from those of any other answer; want none");
   }

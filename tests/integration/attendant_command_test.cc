@@ -194,6 +194,39 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_EQ(Run({"catalog", "describe", "points"}).exit_status, 1);
 }
 
+TEST_F(AttendantCommandTest, WhatTheFlagsDecideIsAMatterOfUsage) {
+  RunText({"catalog", "create", "shop", "--key-field", "key:2", "--attribute",
+           "price:double", "--attribute", "tags:string_list"});
+  const auto set = [&](const std::string& setting) {
+    return Run({"items", "update", "shop", "a", "--set", setting});
+  };
+  const CommandResult price = set("price=abc");
+  EXPECT_EQ(price.exit_status, 2);
+  EXPECT_EQ(price.err,
+            "attendant: --set price: got \"abc\", want a finite number; the "
+            "catalog declares price as double\n");
+  EXPECT_EQ(set("price=\"2\"").exit_status, 2);
+  EXPECT_THAT(set("tags=a").err,
+              HasSubstr("want a list of texts, as in [\"a\", \"b\"]"));
+
+  std::string rows;
+  for (int i = 0; i < 1025; ++i) rows += "1 2\n";
+  const CommandResult many = Run(
+      {"contextualize", "--vectors", File("many.txt", rows), "--svg=lines"});
+  EXPECT_EQ(many.exit_status, 2);
+  EXPECT_THAT(many.err, HasSubstr("--svg: got 1025 tokens, want at most"));
+
+  // As attendant-load does.
+  for (const std::vector<std::string>& alone :
+       {std::vector<std::string>{"--client-cert", File("cert.pem", "x")},
+        {"--ca", files_ / "missing.pem"},
+        {"--auth-token-file", files_ / "missing"}}) {
+    std::vector<std::string> list = alone;
+    list.insert(list.end(), {"catalog", "list"});
+    EXPECT_EQ(Run(list).exit_status, 2) << alone[0];
+  }
+}
+
 TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
@@ -214,7 +247,9 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
   const CommandResult stale = Run({"items", "update", "points", "item3",
                                    "--unset", "name", "--if-sequence", "1"});
   EXPECT_EQ(stale.exit_status, 1);
-  EXPECT_THAT(stale.err, HasSubstr("got an item of sequence 2"));
+  EXPECT_EQ(stale.err,
+            "attendant: item 'item3': got an item of sequence 2, want sequence "
+            "1\n");
   const CommandResult unset = Run({"items", "update", "points", "item3",
                                    "--unset", "name", "--if-sequence", "2"});
   EXPECT_EQ(unset.exit_status, 0) << unset.err;
@@ -242,9 +277,10 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
   EXPECT_EQ(
       Run({"items", "delete", "points", "a", "--filter", "name:*"}).exit_status,
       2);
-  EXPECT_EQ(Run({"items", "delete", "points", "item3", "--if-sequence", "9"})
-                .exit_status,
-            1);
+  const CommandResult stale_delete =
+      Run({"items", "delete", "points", "item3", "--if-sequence", "9"});
+  EXPECT_EQ(stale_delete.exit_status, 1);
+  EXPECT_THAT(stale_delete.err, HasSubstr("item 'item3': got "));
   // All but the deleted one are there, and stay as they are.
   const CommandResult again =
       Run({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids,

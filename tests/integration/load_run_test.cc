@@ -343,6 +343,7 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
         {"--mix", "write", "--verify", "5"},
         {"--auth-token-file", data_ / "missing"},
         {"--ca", data_ / "missing.pem"},
+        {"--client-cert", data_ / "missing.pem"},
         {"--seed", "-1"}}) {
     std::vector<std::string> arguments = {"--catalog", "none"};
     arguments.insert(arguments.end(), wrong.begin(), wrong.end());

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/api/error_json.h"
 #include "client/commands/attention/approximation_flags.h"
 #include "client/commands/attention/attention_maps.h"
 #include "client/commands/attention/commands.h"
@@ -89,10 +90,9 @@ absl::Status CheckWeights(const ContextualizeFlags& flags,
   const std::string flag = flags.picture.blocks        ? "--blocks"
                            : flags.picture.svg.empty() ? "--weights"
                                                        : "--svg";
-  return InvalidField(
-      flag, absl::StrCat(count, " tokens"),
-      absl::StrCat("at most ", kMaxWeightTokens,
-                   "; a longer sequence is answered without its weights"));
+  return UsageError(absl::StrCat(
+      flag, ": got ", count, " tokens, want at most ", kMaxWeightTokens,
+      "; a longer sequence is answered without its weights"));
 }
 
 absl::Status RunContextualize(const ContextualizeFlags& flags,

@@ -30,19 +30,19 @@ absl::Status DeleteByIds(const DeleteFlags& flags, const Context& context) {
   if (flags.if_sequence) {
     request.add_conditions()->set_sequence(*flags.if_sequence);
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                             client->BatchDeleteItems(request));
+  const auto response = client->BatchDeleteItems(request);
+  if (!response.ok()) return NameItem(response.status(), flags.ids);
   if (context.json) {
-    Print(ToJson(response));
+    Print(ToJson(*response));
     return absl::OkStatus();
   }
-  Print(absl::StrCat(
-      "Deleted ", CountOf(response.deleted_count(), "item"),
-      response.missing_count() == 0
-          ? ""
-          : absl::StrCat("; ", response.missing_count(), " not in the catalog"),
-      ".\n"));
-  NoteToken(response.snapshot_token());
+  Print(absl::StrCat("Deleted ", CountOf(response->deleted_count(), "item"),
+                     response->missing_count() == 0
+                         ? ""
+                         : absl::StrCat("; ", response->missing_count(),
+                                        " not in the catalog"),
+                     ".\n"));
+  NoteToken(response->snapshot_token());
   return absl::OkStatus();
 }
 

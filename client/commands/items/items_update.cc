@@ -38,30 +38,32 @@ struct UpdateItemsFlags {
   }
 };
 
-// A text as the type that the schema declares for the attribute.
+// A text as the type that the schema declares for the attribute. UsageError if
+// it is of another.
 absl::StatusOr<v1::AttributeValue> ParseAttribute(
     const v1::CatalogSchema& schema, const std::string& name,
     const std::string& text) {
-  for (const v1::AttributeField& attribute : schema.attributes()) {
-    if (attribute.name() != name) continue;
-    // Texts and times need no quotes.
-    const bool is_text = attribute.type() == v1::ATTRIBUTE_TYPE_STRING ||
-                         attribute.type() == v1::ATTRIBUTE_TYPE_TIMESTAMP;
-    const nlohmann::json value =
-        is_text ? nlohmann::json(text)
-                : nlohmann::json::parse(text, nullptr, /*exceptions=*/false);
-    if (value.is_discarded()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--set ", name, ": got '", text,
-          "', want a number, true, false, or a list of texts: [\"a\", \"b\"]"));
-    }
-    absl::StatusOr<v1::AttributeValue> parsed =
-        ToAttribute(value, attribute.type());
-    if (parsed.ok()) return parsed;
-    return PrefixField(parsed.status(), absl::StrCat("--set ", name, ": "));
+  const v1::AttributeField* const attribute = FindAttribute(schema, name);
+  if (attribute == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set: the catalog has no attribute '", name, "'"));
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("--set: the catalog has no attribute '", name, "'"));
+  // Texts and times need no quotes; what is no JSON is a text too.
+  const bool is_text = attribute->type() == v1::ATTRIBUTE_TYPE_STRING ||
+                       attribute->type() == v1::ATTRIBUTE_TYPE_TIMESTAMP;
+  nlohmann::json value = text;
+  if (!is_text && nlohmann::json::accept(text)) {
+    value = nlohmann::json::parse(text);
+  }
+  absl::StatusOr<v1::AttributeValue> parsed =
+      ToAttribute(value, attribute->type());
+  if (parsed.ok()) return parsed;
+  return UsageError(absl::StrCat(
+      "--set ", name, ": ", parsed.status().message(),
+      attribute->type() == v1::ATTRIBUTE_TYPE_STRING_LIST
+          ? ", as in [\"a\", \"b\"]"
+          : "",
+      "; the catalog declares ", name, " as ", FlagOf(attribute->type())));
 }
 
 // NAME=VALUE, whose value may be empty: a text.
@@ -198,9 +200,9 @@ absl::Status UpdateItems(const UpdateItemsFlags& flags,
   if (flags.if_sequence) {
     request.add_conditions()->set_sequence(*flags.if_sequence);
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                             client->BatchUpdateItems(request));
-  Report(response, context);
+  const auto response = client->BatchUpdateItems(request);
+  if (!response.ok()) return NameItem(response.status(), flags.ids);
+  Report(*response, context);
   return absl::OkStatus();
 }
 

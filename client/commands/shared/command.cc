@@ -33,6 +33,7 @@ absl::Status EndOf(const std::function<absl::Status(const Context&)>& verb,
 absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
   ATTENDANT_ASSIGN_OR_RETURN(Client::Options options,
                              ClientOptions(connection));
+  ATTENDANT_RETURN_IF_ERROR(CheckSecurity(options.security));
   options.deadline = absl::Seconds(timeout_seconds);
   return Client::Connect(std::move(options));
 }

@@ -273,6 +273,18 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
       ->check(CLI::Validator(is_plain, ""));
 }
 
+absl::Status NameItem(const absl::Status& status,
+                      const std::vector<std::string>& ids) {
+  absl::Status named = status;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    for (const absl::string_view list : {"items", "ids"}) {
+      named = ReplacePrefix(named, absl::StrCat(list, "[", i, "]"),
+                            absl::StrCat("item '", ids[i], "'"));
+    }
+  }
+  return named;
+}
+
 void AddTokenFlag(CLI::App& app, std::string& token) {
   app.add_option("--token", token,
                  "See at least the write whose reply said this token")

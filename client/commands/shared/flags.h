@@ -87,6 +87,11 @@ CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
 // The ids of items, at least one.
 CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids);
 
+// Of an error whose path begins with the place of an item in a request, as in
+// "items[2].keys" or "ids[2]", the same with the item's id in its place.
+absl::Status NameItem(const absl::Status& status,
+                      const std::vector<std::string>& ids);
+
 // The flag --token of a command that reads.
 void AddTokenFlag(CLI::App& app, std::string& token);
 
