@@ -227,6 +227,20 @@ TEST_F(AttendantCommandTest, WhatTheFlagsDecideIsAMatterOfUsage) {
   }
 }
 
+TEST_F(AttendantCommandTest, DescribeSaysWhatAutoChoseAndHowMuchMemory) {
+  CreatePoints();
+  ASSERT_EQ(ImportPoints(File("keys.npy", NpyBytes(Keys(), 2)),
+                         File("ids.txt", Ids()))
+                .exit_status,
+            0);
+  EXPECT_THAT(RunText({"catalog", "describe", "points"}),
+              AllOf(HasSubstr(" auto (flat) "), HasSubstr(" KiB "),
+                    Not(HasSubstr("bytes"))));
+  const std::string flat =
+      RunText({"catalog", "update", "points", "key", "--index", "flat"});
+  EXPECT_THAT(flat, AllOf(HasSubstr(" flat "), Not(HasSubstr("(flat)"))));
+}
+
 TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));

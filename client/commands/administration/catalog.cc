@@ -46,6 +46,17 @@ std::string DescribeProbes(const v1::IndexStatus& index) {
   }
 }
 
+// The kind that was asked for and, where it is another, that which answers:
+// "auto (flat)".
+std::string DescribeKind(const v1::KeyField& field,
+                         const v1::IndexStatus* index) {
+  std::string text = FlagOf(field.index_kind());
+  if (index != nullptr && index->active_kind() != field.index_kind()) {
+    absl::StrAppend(&text, " (", FlagOf(index->active_kind()), ")");
+  }
+  return text;
+}
+
 // "Index of events: ivf (1,265 lists, 24 visited, recall@100 0.981), making
 // another"; nothing of one that its kind tells all about.
 std::string DescribeIndex(const v1::IndexStatus& index) {
@@ -97,11 +108,11 @@ std::string DescribeMemory(const v1::MemoryUse& memory, const Style& style) {
   for (const auto& [bytes, name] : parts) sum += bytes;
   using Align = Table::Align;
   Table table({{.title = "memory"},
-               {.title = "bytes", .align = Align::kRight},
+               {.title = "size", .align = Align::kRight},
                {.title = "share", .align = Align::kRight}});
   for (const auto& [bytes, name] : parts) {
     table.AddRow(
-        {name, FormatCount(bytes),
+        {name, FormatBytes(bytes),
          FormatShare(static_cast<double>(bytes) / static_cast<double>(sum))});
   }
   return absl::StrCat("\n", table.Format(style));
@@ -147,13 +158,12 @@ std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
   for (const v1::KeyField& field : catalog.schema().key_fields()) {
     const v1::IndexStatus* index = FindIndex(field, catalog);
     const int terms = index == nullptr ? 0 : index->text_encoder_term_count();
-    fields.AddRow(
-        {field.name(), FormatCount(field.dimension()),
-         index == nullptr ? "" : FormatCount(index->key_count()),
-         FlagOf(field.score_kind()), FormatNumber(field.temperature()),
-         FlagOf(field.combine_kind()),
-         FlagOf(index == nullptr ? field.index_kind() : index->active_kind()),
-         terms == 0 ? "-" : CountOf(terms, "term")});
+    fields.AddRow({field.name(), FormatCount(field.dimension()),
+                   index == nullptr ? "" : FormatCount(index->key_count()),
+                   FlagOf(field.score_kind()),
+                   FormatNumber(field.temperature()),
+                   FlagOf(field.combine_kind()), DescribeKind(field, index),
+                   terms == 0 ? "-" : CountOf(terms, "term")});
   }
   absl::StrAppend(&text, fields.Format(style));
   for (const v1::IndexStatus& index : catalog.indexes()) {
