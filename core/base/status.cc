@@ -11,10 +11,18 @@ namespace {
 
 constexpr absl::string_view kFieldUrl = "attendant/field";
 constexpr absl::string_view kReasonUrl = "attendant/reason";
+constexpr absl::string_view kGotUrl = "attendant/got";
+constexpr absl::string_view kWantUrl = "attendant/want";
 
-std::string GotWant(absl::string_view field, absl::string_view got,
-                    absl::string_view want) {
-  return absl::StrCat(field, ": got ", Brief(got), ", want ", want);
+absl::Status OfField(absl::StatusCode code, absl::string_view field,
+                     absl::string_view got, absl::string_view want) {
+  const std::string brief = Brief(got);
+  absl::Status status(code,
+                      absl::StrCat(field, ": got ", brief, ", want ", want));
+  status.SetPayload(kFieldUrl, absl::Cord(field));
+  status.SetPayload(kGotUrl, absl::Cord(brief));
+  status.SetPayload(kWantUrl, absl::Cord(want));
+  return status;
 }
 
 std::optional<std::string> Payload(const absl::Status& status,
@@ -28,9 +36,7 @@ std::optional<std::string> Payload(const absl::Status& status,
 
 absl::Status InvalidField(absl::string_view field, absl::string_view got,
                           absl::string_view want) {
-  absl::Status status = absl::InvalidArgumentError(GotWant(field, got, want));
-  status.SetPayload(kFieldUrl, absl::Cord(field));
-  return status;
+  return OfField(absl::StatusCode::kInvalidArgument, field, got, want);
 }
 
 absl::Status OverLimit(absl::string_view field, absl::string_view got,
@@ -49,9 +55,8 @@ absl::Status MostThereMayBe(std::int64_t count, absl::string_view what) {
 absl::Status FieldError(absl::StatusCode code, absl::string_view reason,
                         absl::string_view field, absl::string_view got,
                         absl::string_view want) {
-  absl::Status status =
-      StatusWithReason(code, GotWant(field, got, want), reason);
-  status.SetPayload(kFieldUrl, absl::Cord(field));
+  absl::Status status = OfField(code, field, got, want);
+  status.SetPayload(kReasonUrl, absl::Cord(reason));
   return status;
 }
 
@@ -74,6 +79,13 @@ absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,
 
 std::optional<std::string> FieldOf(const absl::Status& status) {
   return Payload(status, kFieldUrl);
+}
+
+std::optional<GotAndWant> GotAndWantOf(const absl::Status& status) {
+  std::optional<std::string> got = Payload(status, kGotUrl);
+  std::optional<std::string> want = Payload(status, kWantUrl);
+  if (!got || !want) return std::nullopt;
+  return GotAndWant{*std::move(got), *std::move(want)};
 }
 
 std::optional<std::string> ReasonOf(const absl::Status& status) {

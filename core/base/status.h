@@ -53,6 +53,14 @@ absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,
 // The field that InvalidField attached, or nothing.
 std::optional<std::string> FieldOf(const absl::Status& status);
 
+// What InvalidField, OverLimit and FieldError were given: `got` shortened, as
+// the message has it. Nothing of another status.
+struct GotAndWant {
+  std::string got;
+  std::string want;
+};
+std::optional<GotAndWant> GotAndWantOf(const absl::Status& status);
+
 // The reason that StatusWithReason attached, or nothing.
 std::optional<std::string> ReasonOf(const absl::Status& status);
 

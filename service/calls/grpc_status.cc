@@ -63,6 +63,14 @@ std::string Shortened(absl::string_view bytes, std::size_t max_bytes) {
   return absl::StrCat(text, kMark);
 }
 
+// Whether it takes more than a moment, and perhaps somebody, until a call that
+// may be tried again has a chance.
+bool HasToBeMended(const absl::Status& status) {
+  return (status.code() == absl::StatusCode::kResourceExhausted &&
+          !RetryDelayOf(status)) ||
+         ReasonOf(status) == kFilesNotAccessible;
+}
+
 std::string DefaultReason(const absl::Status& status, bool names_field) {
   if (names_field) return "INVALID_FIELD";
   return absl::StatusCodeToString(status.code());
@@ -85,7 +93,12 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   info.set_reason(reason);
   info.set_domain("attendant");
   if (field.has_value()) {
-    (*info.mutable_metadata())["field"] = Shortened(*field, kMaxFieldBytes);
+    auto& metadata = *info.mutable_metadata();
+    metadata["field"] = Shortened(*field, kMaxFieldBytes);
+    if (const auto values = GotAndWantOf(status)) {
+      metadata["got"] = Shortened(values->got, kMaxFieldBytes);
+      metadata["want"] = Shortened(values->want, kMaxFieldBytes);
+    }
   }
   result.add_details()->PackFrom(info);
 
@@ -102,7 +115,8 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
        reason != kOverLimit);
   if (may_pass) {
     google::rpc::RetryInfo retry;
-    DurationToProto(RetryDelayOf(status).value_or(kRetryDelay),
+    DurationToProto(RetryDelayOf(status).value_or(Scattered(
+                        HasToBeMended(status) ? kMendDelay : kRetryDelay)),
                     retry.mutable_retry_delay());
     result.add_details()->PackFrom(retry);
   }
@@ -117,11 +131,8 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 }
 
 void PushBack(const absl::Status& status, grpc::ServerContextBase& context) {
-  if (status.code() != absl::StatusCode::kResourceExhausted &&
-      ReasonOf(status) != kFilesNotAccessible) {
-    return;
-  }
   const std::optional<absl::Duration> delay = RetryDelayOf(status);
+  if (!delay && !HasToBeMended(status)) return;
   context.AddTrailingMetadata(
       "grpc-retry-pushback-ms",
       delay ? absl::StrCat(absl::ToInt64Milliseconds(*delay)) : "-1");

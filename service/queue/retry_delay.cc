@@ -17,11 +17,15 @@ constexpr absl::string_view kPayload = "attendant/retry-delay-ms";
 
 }  // namespace
 
-absl::Status WithRetryDelay(absl::Status status, absl::Duration delay) {
+absl::Duration Scattered(absl::Duration delay) {
   thread_local std::minstd_rand random{std::random_device{}()};
   const double share = std::uniform_real_distribution<double>(0.5, 1.5)(random);
+  return absl::Trunc(share * delay, absl::Milliseconds(1));
+}
+
+absl::Status WithRetryDelay(absl::Status status, absl::Duration delay) {
   const std::int64_t delay_ms =
-      absl::ToInt64Milliseconds(share * std::max(delay, kRetryDelay));
+      absl::ToInt64Milliseconds(Scattered(std::max(delay, kRetryDelay)));
   status.SetPayload(kPayload, absl::Cord(absl::StrCat(delay_ms)));
   return status;
 }

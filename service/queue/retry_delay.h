@@ -9,12 +9,17 @@
 
 namespace attendant {
 
-// Of what may pass, where nothing better is known.
+// Of what may pass in a moment, where nothing better is known.
 inline constexpr absl::Duration kRetryDelay = absl::Milliseconds(200);
+// Of what somebody has to mend, or to wait for: a full disk, too little memory.
+inline constexpr absl::Duration kMendDelay = absl::Seconds(5);
+
+// The delay times 0.5 to 1.5 by chance, in whole milliseconds: those refused
+// together should not come back together.
+absl::Duration Scattered(absl::Duration delay);
 
 // `status`, an error that is known to pass in about `delay`. What RetryDelayOf
-// says is that or kRetryDelay, whichever is longer, times 0.5 to 1.5 by chance:
-// those refused together should not come back together.
+// says is that or kRetryDelay, whichever is longer, scattered.
 absl::Status WithRetryDelay(absl::Status status, absl::Duration delay);
 
 // What WithRetryDelay gave the status, in whole milliseconds, or nothing.

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -68,6 +69,8 @@ TEST(GrpcStatusTest, FieldBecomesBadRequestAndMetadata) {
   ASSERT_EQ(infos.size(), 1u);
   EXPECT_EQ(infos[0].reason(), "INVALID_FIELD");
   EXPECT_EQ(infos[0].metadata().at("field"), "items[3].keys[k]");
+  EXPECT_EQ(infos[0].metadata().at("got"), "5 components");
+  EXPECT_EQ(infos[0].metadata().at("want"), "2");
   EXPECT_TRUE(Details<RetryInfo>(details).empty());
 }
 
@@ -84,13 +87,39 @@ TEST(GrpcStatusTest, RetryInfoOnlyWhereARetryCanHelp) {
         absl::UnavailableError("draining")}) {
     const auto retries = Details<RetryInfo>(ToRpcStatus(passes));
     ASSERT_EQ(retries.size(), 1u) << passes;
-    EXPECT_GT(retries[0].retry_delay().nanos(), 0);
   }
   for (const absl::Status& stays :
        {OverLimit("items", "257", "1 to 256"), absl::InternalError("oops"),
         absl::NotFoundError("no such item")}) {
     EXPECT_TRUE(Details<RetryInfo>(ToRpcStatus(stays)).empty()) << stays;
   }
+}
+
+// A disk that is full is so for longer than a queue, and those that are sent
+// away together should not come back together.
+TEST(GrpcStatusTest, RetriesComeLaterWhereSomethingHasToBeMended) {
+  const auto delay_ms = [](const absl::Status& status) {
+    const auto delay = Details<RetryInfo>(ToRpcStatus(status))[0].retry_delay();
+    return delay.seconds() * 1000 + delay.nanos() / 1000000;
+  };
+  std::set<std::int64_t> delays;
+  for (int i = 0; i < 100; ++i) {
+    for (const absl::Status& mended :
+         {StatusWithReason(absl::StatusCode::kResourceExhausted, "full",
+                           "DISK_FULL"),
+          StatusWithReason(absl::StatusCode::kUnavailable, "denied",
+                           kFilesNotAccessible)}) {
+      const std::int64_t delay = delay_ms(mended);
+      EXPECT_GE(delay, 2500);
+      EXPECT_LE(delay, 7500);
+      delays.insert(delay);
+    }
+    const std::int64_t soon = delay_ms(absl::UnavailableError("draining"));
+    EXPECT_GE(soon, 100);
+    EXPECT_LE(soon, 300);
+    delays.insert(soon);
+  }
+  EXPECT_GT(delays.size(), 50u);
 }
 
 TEST(GrpcStatusTest, LongMessagesAreCutBetweenCharacters) {
