@@ -52,7 +52,7 @@ absl::Status CheckScope(const CatalogScope& scope,
         absl::StatusCode::kPermissionDenied,
         absl::StrCat("the token is for catalogs ", scope.ToText(), "; got \"",
                      name, "\""),
-        "CATALOG_NOT_ALLOWED");
+        kCatalogNotAllowed);
   }
   return absl::OkStatus();
 }

@@ -73,10 +73,6 @@ absl::Status CheckGiven(absl::string_view text, absl::string_view field,
 absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalog(
     const Backend& backend, absl::string_view name, absl::string_view field);
 
-// The entries of a page: 100 for 0, and at most 1000. InvalidArgument naming
-// "page_size" below 0.
-absl::StatusOr<int> PageSize(int requested);
-
 }  // namespace attendant
 
 #endif  // ATTENDANT_SERVICE_CALLS_BACKEND_H_

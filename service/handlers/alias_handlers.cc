@@ -2,8 +2,11 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
+#include "service/calls/authorize.h"
+#include "service/calls/page.h"
 #include "service/convert/tokens.h"
 #include "service/handlers/handlers.h"
 
@@ -17,16 +20,26 @@ void AliasToProto(const Alias& alias, v1::Alias* wire) {
 
 }  // namespace
 
-absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
+absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
+                      const v1::SetAliasRequest& request,
                       const Interrupt& /*interrupt*/,
                       v1::SetAliasResponse* response) {
   ATTENDANT_RETURN_IF_ERROR(
       CheckGiven(request.catalog(), "catalog", "the name of a catalog"));
+  // What an alias shows is lent: who gave it another name would keep it.
+  const std::string catalog = backend.catalogs->Resolve(request.catalog());
+  if (!scope.Holds(catalog)) {
+    return StatusWithReason(
+        absl::StatusCode::kPermissionDenied,
+        absl::StrCat("the token is for catalogs ", scope.ToText(), "; got \"",
+                     request.catalog(), "\", an alias of another one"),
+        kCatalogNotAllowed);
+  }
   std::optional<std::string> expected;
   if (request.has_expected_catalog()) expected = request.expected_catalog();
   ATTENDANT_ASSIGN_OR_RETURN(
       CatalogSet::AliasMove move,
-      backend.catalogs->SetAlias(request.alias(), request.catalog(), expected));
+      backend.catalogs->SetAlias(request.alias(), catalog, expected));
   AliasToProto(move.alias, response->mutable_alias());
   response->set_previous_catalog(std::move(move.previous));
   return absl::OkStatus();
@@ -52,14 +65,18 @@ absl::Status ListAliases(Backend& backend, const CatalogScope& scope,
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), kListing));
   // Another one in scope, beyond those asked for, tells that there is a page.
+  PageRoom room(page_size, backend.max_message_bytes, *response);
+  std::string last;
   for (const Alias& alias : backend.catalogs->ListAliases(after, kMaxAliases)) {
     if (!scope.Holds(alias.name)) continue;
-    if (response->aliases_size() == page_size) {
-      response->set_next_page_token(
-          PageToken(kListing, response->aliases(page_size - 1).name()));
+    v1::Alias* wire = response->add_aliases();
+    AliasToProto(alias, wire);
+    if (!room.Takes(*wire)) {
+      response->mutable_aliases()->RemoveLast();
+      response->set_next_page_token(PageToken(kListing, last));
       break;
     }
-    AliasToProto(alias, response->add_aliases());
+    last = alias.name;
   }
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
+#include "service/calls/page.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/schema.h"
 #include "service/convert/tokens.h"
@@ -126,15 +127,18 @@ absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
   // One more than asked for tells whether this is the last page.
   const auto catalogs =
       CatalogsInScope(*backend.catalogs, scope, after, page_size + 1);
+  PageRoom room(page_size, backend.max_message_bytes, *response);
+  std::string last;
   for (const auto& catalog : catalogs) {
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-    if (response->catalogs_size() == page_size) {
-      const int last = response->catalogs_size() - 1;
-      response->set_next_page_token(
-          PageToken(kListing, response->catalogs(last).name()));
+    v1::Catalog* wire = response->add_catalogs();
+    CatalogToProto(*catalog, wire);
+    if (!room.Takes(*wire)) {
+      response->mutable_catalogs()->RemoveLast();
+      response->set_next_page_token(PageToken(kListing, last));
       break;
     }
-    CatalogToProto(*catalog, response->add_catalogs());
+    last = wire->name();
   }
   return absl::OkStatus();
 }
@@ -148,13 +152,15 @@ absl::Status UpdateCatalog(Backend& backend,
   // Not with the lock: other catalogs' updates would wait for it too. A write
   // that begins in between is waited for with it.
   catalog->AwaitWrite();
+  // Nor what takes long: fields and their dimensions stay as they were made.
+  ATTENDANT_ASSIGN_OR_RETURN(
+      auto encoders,
+      EncodersFromProto(request.text_encoders(), *catalog->snapshot()->schema));
   MutexLock lock(&backend.update_mutex);
   const std::shared_ptr<const CatalogSchema> schema =
       catalog->snapshot()->schema;
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,
                              UpdatedKeyFields(request, schema->key_fields));
-  ATTENDANT_ASSIGN_OR_RETURN(
-      auto encoders, EncodersFromProto(request.text_encoders(), *schema));
   // By its own name: an alias may have moved.
   const absl::Status updated = backend.catalogs->Update(
       catalog->name(), key_fields, std::move(encoders), catalog->uid());

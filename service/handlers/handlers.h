@@ -42,7 +42,8 @@ absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
                            const Interrupt& interrupt,
                            v1::DeleteCatalogResponse* response);
 
-absl::Status SetAlias(Backend& backend, const v1::SetAliasRequest& request,
+absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
+                      const v1::SetAliasRequest& request,
                       const Interrupt& interrupt,
                       v1::SetAliasResponse* response);
 absl::Status GetAlias(Backend& backend, const v1::GetAliasRequest& request,

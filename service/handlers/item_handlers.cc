@@ -9,6 +9,7 @@
 #include "core/base/status.h"
 #include "core/catalog/segments/mask.h"
 #include "service/calls/grpc_status.h"
+#include "service/calls/page.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/filter.h"
 #include "service/convert/item.h"
@@ -143,18 +144,14 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
       absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
   ATTENDANT_ASSIGN_OR_RETURN(std::string after,
                              ParsePageToken(request.page_token(), listing));
-  // Room for the token and for what frames an item.
-  const std::int64_t max_bytes = backend.max_message_bytes - 4096;
-  std::int64_t bytes = 0;
+  PageRoom room(page_size, backend.max_message_bytes, *response);
   absl::Status interrupted;
   ATTENDANT_RETURN_IF_ERROR(
       catalog->VisitStoredAfter(after, [&](const StoredItem& item) {
         v1::Item* wire = response->add_items();
         ItemToProto(item, *snapshot->schema, mask, wire);
-        bytes += static_cast<std::int64_t>(wire->ByteSizeLong()) + 8;
-        const int count = response->items_size();
-        // One more than asked for tells whether this is the last page.
-        if (count > page_size || (bytes > max_bytes && count > 1)) {
+        // One more than there is room for tells that there is a page.
+        if (!room.Takes(*wire)) {
           response->mutable_items()->RemoveLast();
           response->set_next_page_token(PageToken(listing, after));
           return false;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
+#include "service/calls/page.h"
 #include "service/convert/model.h"
 #include "service/convert/tokens.h"
 #include "service/handlers/handlers.h"
@@ -90,14 +91,17 @@ absl::Status ListModels(Backend& backend, const v1::ListModelsRequest& request,
   }
   // One more than asked for tells whether this is the last page.
   const auto found = models.List(after, page_size + 1);
+  PageRoom room(page_size, backend.max_message_bytes, *response);
+  ModelName last;
   for (const auto& version : found) {
-    if (response->models_size() == page_size) {
-      const v1::ModelSummary& last = response->models(page_size - 1);
-      response->set_next_page_token(
-          PageToken(kListing, AfterText({last.name(), last.version()})));
+    v1::ModelSummary* wire = response->add_models();
+    SummaryToProto(*version, wire);
+    if (!room.Takes(*wire)) {
+      response->mutable_models()->RemoveLast();
+      response->set_next_page_token(PageToken(kListing, AfterText(last)));
       break;
     }
-    SummaryToProto(*version, response->add_models());
+    last = {wire->name(), wire->version()};
   }
   return absl::OkStatus();
 }

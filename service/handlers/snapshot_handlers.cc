@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "core/base/status.h"
+#include "service/calls/page.h"
 #include "service/convert/schema.h"
 #include "service/convert/time.h"
 #include "service/convert/tokens.h"
@@ -125,13 +126,16 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
       damaged->set_reason(std::string(status.message()));
     }
   }
+  PageRoom room(page_size, backend.max_message_bytes, *response);
   const SnapshotManifest* last = nullptr;
   for (const SnapshotManifest& manifest : list.manifests) {
-    if (response->snapshots_size() == page_size) {
+    v1::StoredSnapshot* wire = response->add_snapshots();
+    SnapshotToProto(manifest, wire);
+    if (!room.Takes(*wire)) {
+      response->mutable_snapshots()->RemoveLast();
       response->set_next_page_token(PageToken(listing, AfterText(*last)));
       break;
     }
-    SnapshotToProto(manifest, response->add_snapshots());
     last = &manifest;
   }
   return absl::OkStatus();

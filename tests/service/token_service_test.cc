@@ -328,6 +328,17 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
   EXPECT_OK(
       admin->SetAlias(Parse<v1::SetAliasRequest>("alias: 'x' catalog: 'films'"))
           .status());
+  // What an alias lends them is not theirs to give a name of their own.
+  EXPECT_OK(admin
+                ->SetAlias(Parse<v1::SetAliasRequest>(
+                    "alias: 'films-lent' catalog: 'shop'"))
+                .status());
+  EXPECT_OK(films->Attend(Query("films-lent")).status());
+  EXPECT_THAT(set_alias("alias: 'films-kept' catalog: 'films-lent'"),
+              IsDenied("an alias of another one"));
+  EXPECT_OK(
+      admin->DeleteAlias(Parse<v1::DeleteAliasRequest>("alias: 'films-lent'"))
+          .status());
   // Nor is one of others told of.
   EXPECT_OK(
       films->DeleteAlias(Parse<v1::DeleteAliasRequest>("alias: 'films-now'"))
