@@ -59,7 +59,7 @@ class LongCall final
 
   void OnWriteDone(bool ok) override {
     wait_.End();
-    if (!ok) cancelled_.store(true);
+    if (!ok) Base::OnCancel();
     bool end = false;
     {
       MutexLock lock(&mutex_);
@@ -79,6 +79,7 @@ class LongCall final
 
   void Run() override {
     status_ = RunHandler([this] { return Handle(); });
+    Base::CountCutShort(status_, *this);
     bool end = false;
     {
       MutexLock lock(&mutex_);
@@ -91,7 +92,6 @@ class LongCall final
  private:
   using Base = RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>;
   using Base::backend_;
-  using Base::cancelled_;
   using Base::interrupt_;
 
   LongCall(Backend& backend, WorkerPool& pool, const Method& method,
@@ -129,7 +129,6 @@ class LongCall final
     {
       MutexLock lock(&mutex_);
       if (writing_) return;
-      writing_ = true;
     }
     next_report_ = SteadyAfter(kProgressInterval);
     Response response;
@@ -139,6 +138,11 @@ class LongCall final
     // A few bytes always fit.
     SerialiseMessage(response, backend_.max_message_bytes, &progress_)
         .IgnoreError();
+    {
+      // No sooner: without memory for the message no write would end.
+      MutexLock lock(&mutex_);
+      writing_ = true;
+    }
     StartWrite(&progress_);
   }
 

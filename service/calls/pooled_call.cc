@@ -37,15 +37,12 @@ bool PooledCall::TryAgainLater() {
 }
 
 void PooledCall::OnCancel() {
-  cancel_time_.store(SteadyNow());
   RecordedCall::OnCancel();
   pool_.Cancel(this);
 }
 
 void PooledCall::End(const absl::Status& status) {
-  if (!status.ok() && !interrupt_.Check().ok()) {
-    CutShort(TimeSince(std::min(interrupt_.deadline, cancel_time_.load())));
-  }
+  CountCutShort(status, *this);
   Finish(status);
 }
 

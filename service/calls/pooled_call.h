@@ -106,7 +106,6 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
     return options;
   }
 
-  std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();
   // A new one for each wait: the last one's callback may still be returning.
   std::unique_ptr<grpc::Alarm> alarm_;
   SteadyTime wait_end_ = SteadyTime::max();

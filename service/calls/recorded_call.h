@@ -6,11 +6,13 @@
 #include <grpcpp/support/byte_buffer.h>
 #include <grpcpp/support/status.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "service/calls/backend.h"
@@ -20,6 +22,7 @@
 #include "service/connections/stall_watch.h"
 #include "service/log/log.h"
 #include "service/metrics/server_metrics.h"
+#include "service/queue/work.h"
 
 namespace attendant {
 
@@ -28,7 +31,10 @@ namespace attendant {
 template <typename Reactor>
 class RecordedCall : public Reactor {
  public:
-  void OnCancel() override { cancelled_.store(true); }
+  void OnCancel() override {
+    cancel_time_.store(SteadyNow());
+    cancelled_.store(true);
+  }
   void OnDone() override {
     CallCount& calls = backend_.calls;
     delete this;
@@ -82,6 +88,15 @@ class RecordedCall : public Reactor {
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
   }
 
+  // Inside a Run that ends with this status: tells the queue if the work stops
+  // early since nobody waits for it.
+  void CountCutShort(const absl::Status& status, Work& work) const {
+    const SteadyTime now = SteadyNow();
+    if (status.ok() || interrupt_.EndedAt(now).ok()) return;
+    work.CutShort(absl::FromChrono(
+        now - std::min(interrupt_.deadline, cancel_time_.load())));
+  }
+
   // Of a call that gRPC says is over: why.
   absl::Status Gone() const { return interrupt_.GoneAt(SteadyNow()); }
 
@@ -96,6 +111,7 @@ class RecordedCall : public Reactor {
   StallWatch::Wait wait_;
 
  private:
+  std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();
   void End(const absl::Status& status) {
     record_.End(status,
                 [this](std::vector<LogField>& fields) { Describe(fields); });

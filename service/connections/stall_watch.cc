@@ -22,10 +22,11 @@ void StallWatch::Wait::Begin(std::size_t bytes) {
   constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
   const auto size = static_cast<std::int64_t>(bytes);
   bytes_.store(size);
-  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.options_.stall_time) +
-                     static_cast<std::int64_t>(kNanosecondsPerByte *
-                                               static_cast<double>(size)));
-  begin_ns_.store(watch_.NowNanoseconds());
+  const std::int64_t now = watch_.NowNanoseconds();
+  begin_ns_.store(now);
+  end_ns_.store(now + absl::ToInt64Nanoseconds(watch_.options_.stall_time) +
+                static_cast<std::int64_t>(kNanosecondsPerByte *
+                                          static_cast<double>(size)));
   if (watch_.waiting_bytes_.fetch_add(size) + size <=
       watch_.options_.reply_memory_bytes) {
     return;
@@ -35,11 +36,13 @@ void StallWatch::Wait::Begin(std::size_t bytes) {
 }
 
 void StallWatch::Wait::BeginRead() {
-  patience_ns_.store(absl::ToInt64Nanoseconds(watch_.options_.idle_time));
-  begin_ns_.store(watch_.NowNanoseconds());
+  const std::int64_t now = watch_.NowNanoseconds();
+  begin_ns_.store(now);
+  end_ns_.store(now + absl::ToInt64Nanoseconds(watch_.options_.idle_time));
 }
 
 void StallWatch::Wait::End() {
+  end_ns_.store(kNone);
   begin_ns_.store(kNone);
   watch_.waiting_bytes_.fetch_sub(bytes_.exchange(0));
 }
@@ -89,8 +92,9 @@ bool StallWatch::CancelStalled() {
   for (Wait* wait = waits_.first(); wait != nullptr; wait = following_) {
     following_ = waits_.After(*wait);
     const std::int64_t since = wait->begin_ns_.load();
-    if (since == Wait::kNone) continue;
-    const bool in_time = now - since < wait->patience_ns_.load();
+    const std::int64_t end = wait->end_ns_.load();
+    if (since == Wait::kNone || end == Wait::kNone) continue;
+    const bool in_time = now < end;
     const bool has_room = since > longest_to_go || wait->bytes_.load() == 0 ||
                           waiting_bytes_.load() <= options_.reply_memory_bytes;
     if (in_time && has_room) continue;

@@ -76,8 +76,10 @@ class StallWatch {
 
     StallWatch& watch_;
     const grpc::CallbackServerContext& context_;
-    std::atomic<std::int64_t> begin_ns_ = kNone;  // of NowNanoseconds
-    std::atomic<std::int64_t> patience_ns_ = 0;
+    // Of NowNanoseconds. What is too long is known by one of them alone, as
+    // another wait may begin between two looks.
+    std::atomic<std::int64_t> begin_ns_ = kNone;
+    std::atomic<std::int64_t> end_ns_ = kNone;
     std::atomic<std::int64_t> bytes_ = 0;  // of a reply
   };
 

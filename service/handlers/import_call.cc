@@ -110,6 +110,7 @@ void ImportCall::Run() {
     set_begun();
     StartWrite(&response_bytes_);
   } else {
+    CountCutShort(status, *this);
     Finish(status);
   }
 }

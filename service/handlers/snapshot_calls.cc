@@ -60,6 +60,7 @@ void ExportCall::Run() {
   if (status.ok() && more) {
     StartWrite(&response_);
   } else {
+    CountCutShort(status, *this);
     Stop(status);
   }
 }
@@ -151,6 +152,7 @@ void SnapshotImportCall::Run() {
   if (status.ok() && !at_end) {
     StartRead(&request_);
   } else {
+    CountCutShort(status, *this);
     Stop(status);
   }
 }

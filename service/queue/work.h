@@ -82,6 +82,9 @@ class Work : public Yielder {
 
   // When it is no longer wanted.
   const Interrupt& interrupt() const { return wanted_; }
+  // Inside Run, and before anybody may end the work: it stops early since it
+  // was no longer wanted, which was `overrun` ago.
+  void CutShort(absl::Duration overrun);
 
  protected:
   // `interrupt` must outlive the work, and is not changed while it waits.
@@ -94,9 +97,6 @@ class Work : public Yielder {
   // waits.
   void set_begun() { begun_ = true; }
   bool begun() const { return begun_; }
-  // Inside Run, and before anybody may end the work: it stops early since it
-  // was no longer wanted, which was `overrun` ago.
-  void CutShort(absl::Duration overrun);
 
  private:
   friend class FairQueue;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/snapshot_service.grpc.pb.h"
@@ -313,6 +314,37 @@ TEST_F(SnapshotServiceTest, WhoGoesAwayLeavesTheQueueAtOnce) {
   EXPECT_EQ(in->Finish().error_code(), grpc::StatusCode::CANCELLED);
   ASSERT_OK(ArmFailPoint(""));
   for (std::thread& thread : busy) thread.join();
+}
+
+TEST_F(SnapshotServiceTest, ALongCallThatStopsEarlyIsCountedAsCutShort) {
+  ASSERT_TRUE(Take("shop", "s1").ok());
+  ASSERT_OK(ArmFailPoint("restore.before_copy=wait"));
+  const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
+  grpc::ClientContext context;
+  context.AddMetadata("grpc-timeout", "2000m");
+  const SteadyTime deadline = SteadyAfter(absl::Milliseconds(2000));
+  v1::RestoreSnapshotRequest restore;
+  restore.set_catalog("shop");
+  restore.set_name("s1");
+  restore.set_new_catalog("shop2");
+  const auto call = snapshot_stub_->RestoreSnapshot(&context, restore);
+  while (WaitingAtFailPoints() == 0 && SteadyNow() < deadline) {
+    std::this_thread::yield();
+  }
+  ASSERT_EQ(WaitingAtFailPoints(), 1);
+  // The reply comes from the worker, which goes on when it is too late.
+  std::this_thread::sleep_until(deadline + std::chrono::milliseconds(50));
+  ASSERT_OK(ArmFailPoint(""));
+  v1::RestoreSnapshotResponse progress;
+  while (call->Read(&progress)) {
+  }
+  EXPECT_EQ(call->Finish().error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
+  server_->Shutdown(absl::Seconds(60));
+  MetricPage page;
+  server_->WriteMetrics(page);
+  EXPECT_TRUE(absl::StrContains(
+      page.Text(),
+      R"(attendant_works_total{pool="long_work",outcome="cut_short"} 1)"));
 }
 
 TEST_F(SnapshotServiceTest, AStreamIsCountedAsExpiredOrCancelled) {

@@ -61,7 +61,6 @@ class FakeWork final : public Work {
     own_interrupt_.cancelled = flag;
   }
   using Work::set_begun;
-  void StopEarly(absl::Duration overrun) { CutShort(overrun); }
   const absl::Status& refusal() const { return refusal_; }
 
  private:
@@ -581,8 +580,8 @@ TEST_F(WorkQueueTest, WhatWasBegunGoesOnThoughItMayBeLate) {
 
 TEST_F(WorkQueueTest, CountsWhatWasCutShortAndHowLongAfter) {
   auto* work = static_cast<FakeWork*>(Begin());
-  work->StopEarly(absl::Milliseconds(3));
-  work->StopEarly(absl::Milliseconds(1));
+  work->CutShort(absl::Milliseconds(3));
+  work->CutShort(absl::Milliseconds(1));
   End(10);
   const WorkCounts counts = queue_.counts();
   EXPECT_EQ(counts.cut_short_count, 2);
