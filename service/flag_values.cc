@@ -24,7 +24,9 @@ bool ReplaceShare(std::int64_t whole, std::string& text) {
 
 bool ReplaceSize(std::string& text) {
   try {
-    return CLI::AsSizeValue(/*kb_is_1000=*/true)(text).empty();
+    std::int64_t bytes = 0;  // what is more would be taken for the most
+    return CLI::AsSizeValue(/*kb_is_1000=*/true)(text).empty() &&
+           absl::SimpleAtoi(text, &bytes);
   } catch (const CLI::ValidationError&) {
     return false;
   }

@@ -3,10 +3,13 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <set>
 #include <sstream>
+#include <string>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -25,6 +28,7 @@
 #include "service/connections/listen_address.h"
 #include "service/flag_values.h"
 #include "service/limit_flags.h"
+#include "service/security/watched_files.h"
 #include "service/security_flags.h"
 
 namespace attendant {
@@ -86,7 +90,17 @@ int SlowQueryMs(const Flags& flags) {
 class EachKeyOnce final : public CLI::ConfigTOML {
  public:
   std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
-    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(file);
+    std::string bytes(kMostSmallFileBytes + 1, '\0');
+    file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    bytes.resize(static_cast<std::size_t>(file.gcount()));
+    if (bytes.size() > kMostSmallFileBytes) {
+      throw CLI::ConfigError(absl::StrCat("the --config file has more than ",
+                                          kMostSmallFileBytes, " bytes"));
+    }
+    // Some editors begin a file with the mark of UTF-8.
+    std::istringstream text(
+        std::string(absl::StripPrefix(bytes, "\xEF\xBB\xBF")));
+    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(text);
     std::set<std::string> keys;
     for (const CLI::ConfigItem& item : found) {
       // There are no sections, and what is in one is refused.
@@ -287,6 +301,17 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
                  "Read flags from a file of NAME = VALUE lines",
                  /*config_required=*/config != nullptr && *config != '\0')
       ->envname(kConfigVariable)
+      ->check(CLI::Validator(
+          [](const std::string& path) -> std::string {
+            std::error_code error;
+            // A pipe might be waited for, and a device never end.
+            const auto kind = std::filesystem::status(path, error).type();
+            return kind == std::filesystem::file_type::regular ||
+                           kind == std::filesystem::file_type::not_found
+                       ? ""
+                       : absl::StrCat(path, " is no regular file");
+          },
+          ""))
       ->type_name("FILE");
   app.config_formatter(std::make_shared<EachKeyOnce>());
   app.allow_config_extras(CLI::config_extras_mode::error);

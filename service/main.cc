@@ -1,7 +1,9 @@
 // attendantd: the attention retrieval server.
+#include <fcntl.h>
 #include <malloc.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -257,7 +259,18 @@ int Serve(const Flags& flags) {
   return 0;
 }
 
+// What is opened must not get the number of a standard stream that is closed:
+// whatever is printed would go into that file. Writes to these fail.
+void HoldStandardStreams() {
+  int file = 0;
+  do {
+    file = open("/dev/null", O_RDONLY);
+  } while (file >= 0 && file <= STDERR_FILENO);
+  if (file >= 0) close(file);
+}
+
 int Main(int argc, char** argv) {
+  HoldStandardStreams();
   if (argc > 1 && absl::string_view(argv[1]) == "token") {
     return RunTokenCommand(argc, argv);
   }

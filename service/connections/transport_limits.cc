@@ -57,25 +57,25 @@ absl::Status CheckMemory(absl::string_view name, std::int64_t bytes,
 absl::Status ValidateTransportLimits(const TransportLimits& limits,
                                      std::int64_t max_message_bytes) {
   ATTENDANT_RETURN_IF_ERROR(
-      CheckPositive("max_connection_count", limits.max_connection_count));
+      CheckPositive("max-connections", limits.max_connection_count));
   ATTENDANT_RETURN_IF_ERROR(
-      CheckPositive("max_stream_count", limits.max_stream_count));
-  ATTENDANT_RETURN_IF_ERROR(CheckPositive("idle_seconds", limits.idle_seconds));
-  ATTENDANT_RETURN_IF_ERROR(CheckPositive("age_seconds", limits.age_seconds));
+      CheckPositive("max-streams", limits.max_stream_count));
+  ATTENDANT_RETURN_IF_ERROR(CheckPositive("idle-seconds", limits.idle_seconds));
+  ATTENDANT_RETURN_IF_ERROR(CheckPositive("connection-age-seconds", limits.age_seconds));
   ATTENDANT_RETURN_IF_ERROR(
-      CheckPositive("age_grace_seconds", limits.age_grace_seconds));
+      CheckPositive("connection-grace-seconds", limits.age_grace_seconds));
   ATTENDANT_RETURN_IF_ERROR(
-      CheckPositive("stall_seconds", limits.stall_seconds));
+      CheckPositive("stall-seconds", limits.stall_seconds));
   if (limits.metadata_bytes < kMinMetadataBytes ||
       limits.metadata_bytes > kMaxMetadataBytes) {
     return InvalidField(
-        "metadata_bytes", absl::StrCat(limits.metadata_bytes),
+        "max-metadata-bytes", absl::StrCat(limits.metadata_bytes),
         absl::StrCat(kMinMetadataBytes, " to ", kMaxMetadataBytes));
   }
   const std::int64_t least = kLeastMessages * max_message_bytes;
   ATTENDANT_RETURN_IF_ERROR(
-      CheckMemory("request_memory_bytes", limits.request_memory_bytes, least));
-  return CheckMemory("reply_memory_bytes", limits.reply_memory_bytes, least);
+      CheckMemory("request-memory", limits.request_memory_bytes, least));
+  return CheckMemory("reply-memory", limits.reply_memory_bytes, least);
 }
 
 int ConnectionsWithinReach(const TransportLimits& limits) {

@@ -4,6 +4,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
+#include <new>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -79,6 +80,7 @@ bool HoldsAll(Authenticator& authenticator, const HttpRequest& request) {
 TlsContext MakeTlsContext(TlsReloader* reloader) {
   if (reloader == nullptr) return nullptr;
   TlsContext context(SSL_CTX_new(TLS_server_method()));
+  if (context == nullptr) throw std::bad_alloc();  // it has no other reason
   SSL_CTX_set_cert_cb(context.get(), &ChooseCertificate, reloader);
   // A session would outlive the authorities that its client was checked by.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
@@ -233,6 +234,24 @@ TEST(StartupTest, SighupReadsTheCertificateAndTheTokensAgain) {
   server->Signal(SIGHUP);
   EXPECT_TRUE(AwaitLog(*server, "\"event\":\"not_reloaded\""));
   EXPECT_EQ(server->Stop(), 0);
+}
+
+// The file of tokens must not become the standard output that is closed.
+TEST(StartupTest, ATokenThatNobodyCanReadIsNotMade) {
+  const ScratchDirectory files;
+  const std::string tokens = files / "tokens";
+  ASSERT_EQ(
+      RunCommand({kAttendantd, "token", "one", "--file", tokens}).exit_status,
+      0);
+  const std::string before = ReadWholeFile(tokens);
+  for (const std::string closed : {">&-", "<&- >&-"}) {
+    const CommandResult result = RunCommand(
+        {"/bin/sh", "-c", absl::StrCat("exec \"$0\" \"$@\" ", closed),
+         kAttendantd, "token", "two", "--file", tokens});
+    EXPECT_EQ(result.exit_status, 1) << closed;
+    EXPECT_THAT(result.err, HasSubstr("standard output can't be written"));
+    EXPECT_EQ(ReadWholeFile(tokens), before);
+  }
 }
 
 TEST(StartupTest, RefusesToListenToOthersWithoutTls) {

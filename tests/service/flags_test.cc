@@ -115,7 +115,8 @@ TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   EXPECT_EQ(limit_of("--memory-limit", "12 GB"), 12'000'000'000);
   EXPECT_EQ(limit_of("--memory_limit", "512MiB"), 512 << 20);
   EXPECT_EQ(limit_of("--memory-limit", "50%"), MachineMemoryBytes() / 2);
-  for (const char* share : {"0%", "101%", "nan%", "%", "80 percent"}) {
+  for (const char* share :
+       {"0%", "101%", "nan%", "%", "80 percent", "18446744073709551616"}) {
     ExpectUsageError(ParseLine({"--memory-limit", share}),
                      "want bytes, as 12GiB, or a share, as 80%");
   }
@@ -124,6 +125,17 @@ TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   ExpectUsageError(ParseLine({"--memory-limit", "-1"}), "memory-limit");
   ExpectUsageError(ParseLine({"--memory-limit", "much"}), "memory-limit");
   ExpectUsageError(ParseLine({"--memory-limit", "1lightyear"}), "memory-limit");
+}
+
+TEST(FlagsTest, AFileMayBeginWithTheMarkOfUtf8AndIsNoLargerThanItNeedsToBe) {
+  const ScopedFile marked("\xEF\xBB\xBFworkers = 5\n");
+  const auto parsed = ParseLine({"--config", marked.path()});
+  const auto* flags = std::get_if<Flags>(&parsed);
+  ASSERT_NE(flags, nullptr);
+  EXPECT_EQ(flags->server.worker_count, 5);
+  const ScopedFile large(std::string((1 << 20) + 1, '\n'));
+  ExpectUsageError(ParseLine({"--config", large.path()}),
+                   "the --config file has more than 1048576 bytes");
 }
 
 TEST(FlagsTest, FlagBeatsFileBeatsEnvironment) {
@@ -290,7 +302,7 @@ TEST(FlagsTest, LimitsComeFromFlags) {
                    "--max-metadata-bytes");
   ExpectUsageError(ParseLine({"--max-streams", "0"}), "--max-streams");
   ExpectUsageError(ParseLine({"--reply-memory", "1MiB"}),
-                   "reply_memory_bytes: got 1048576, want 67108864 or more");
+                   "reply-memory: got 1048576, want 67108864 or more");
 }
 
 TEST(FlagsTest, ListensToOthersOnlyWithTlsOrWhenToldTo) {
@@ -387,6 +399,8 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
     ExpectUsageError(ParseLine({"--data-dir", text}), "--data-dir");
   }
   ExpectUsageError(ParseLine({"--config", "/nonexistent"}), "/nonexistent");
+  ExpectUsageError(ParseLine({"--config", "/dev/zero"}),
+                   "/dev/zero is no regular file");
   const ScopedEnvironment workers("ATTENDANT_WORKERS", "many");
   ExpectUsageError(ParseLine({}), "--workers");
 }

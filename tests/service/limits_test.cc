@@ -367,18 +367,18 @@ TEST(TransportLimitsTest, NameWhatIsOutOfRange) {
     EXPECT_THAT(ValidateTransportLimits(limits, 16 << 20),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(text)));
   };
-  refuses({.max_connection_count = 0}, "max_connection_count: got 0");
-  refuses({.max_stream_count = 0}, "max_stream_count: got 0");
-  refuses({.idle_seconds = 0}, "idle_seconds: got 0");
-  refuses({.age_seconds = 0}, "age_seconds: got 0");
-  refuses({.age_grace_seconds = 0}, "age_grace_seconds: got 0");
-  refuses({.stall_seconds = -1}, "stall_seconds: got -1");
+  refuses({.max_connection_count = 0}, "max-connections: got 0");
+  refuses({.max_stream_count = 0}, "max-streams: got 0");
+  refuses({.idle_seconds = 0}, "idle-seconds: got 0");
+  refuses({.age_seconds = 0}, "connection-age-seconds: got 0");
+  refuses({.age_grace_seconds = 0}, "connection-grace-seconds: got 0");
+  refuses({.stall_seconds = -1}, "stall-seconds: got -1");
   refuses({.reply_memory_bytes = 1 << 20},
-          "reply_memory_bytes: got 1048576, want 67108864 or more");
-  refuses({.request_memory_bytes = 1 << 20}, "request_memory_bytes: got");
+          "reply-memory: got 1048576, want 67108864 or more");
+  refuses({.request_memory_bytes = 1 << 20}, "request-memory: got");
   refuses({.metadata_bytes = 1023},
-          "metadata_bytes: got 1023, want 1024 to 8192");
-  refuses({.metadata_bytes = 8193}, "metadata_bytes: got 8193");
+          "max-metadata-bytes: got 1023, want 1024 to 8192");
+  refuses({.metadata_bytes = 8193}, "max-metadata-bytes: got 8193");
 }
 
 TEST(TransportLimitsTest, ConnectionsStayWithinTheFilesThatMayBeOpen) {
