@@ -1,7 +1,8 @@
 // A real server, killed at random moments and at every fail point, again and
 // again on the same data. Writers know what they wrote and what was
 // acknowledged; after each restart the server holds exactly that, and of the
-// one write that each had no reply to all or nothing.
+// one write that each had no reply to all or nothing. Some have a catalog to
+// themselves, others write to one at the same time.
 //
 //   crash_loop_test --kills=2000 --rounds=20 --seed=1    the long form
 #include <gtest/gtest.h>
@@ -31,6 +32,8 @@ namespace attendant {
 namespace {
 
 constexpr int kWriterCount = 2;
+// While one of them has its write synced the others gather behind it.
+constexpr int kSharerCount = 4;
 
 class CrashLoopTest : public ::testing::Test {
  protected:
@@ -38,6 +41,10 @@ class CrashLoopTest : public ::testing::Test {
     for (int i = 0; i < kWriterCount; ++i) {
       writers_.push_back(std::make_unique<CrashWriter>(
           absl::StrCat("writer", i), seed_ * 1000 + i));
+    }
+    for (int i = 0; i < kSharerCount; ++i) {
+      sharers_.push_back(std::make_unique<CrashSharer>(
+          "shared", absl::StrCat("sharer", i), seed_ * 2000 + i));
     }
   }
 
@@ -48,7 +55,7 @@ class CrashLoopTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     {
       Connection connection(server->address());
-      for (const auto& writer : writers_) writer->Check(connection);
+      CheckAll(connection);
     }
     if (HasFailure()) return;
     const std::int64_t before = AcknowledgedCount();
@@ -86,12 +93,14 @@ class CrashLoopTest : public ::testing::Test {
 
   std::vector<std::thread> StartWriting(const std::string& address) {
     std::vector<std::thread> threads;
-    for (const auto& writer : writers_) {
+    const auto start = [&](auto& writer) {
       threads.emplace_back([&writer, address] {
         Connection connection(address);
-        writer->WriteUntilKilled(connection);
+        writer.WriteUntilKilled(connection);
       });
-    }
+    };
+    for (const auto& writer : writers_) start(*writer);
+    for (const auto& sharer : sharers_) start(*sharer);
     return threads;
   }
 
@@ -111,7 +120,12 @@ class CrashLoopTest : public ::testing::Test {
     SCOPED_TRACE(absl::StrCat("seed ", seed_, ", at the end"));
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     Connection connection(server->address());
+    CheckAll(connection);
+  }
+
+  void CheckAll(Connection& connection) {
     for (const auto& writer : writers_) writer->Check(connection);
+    for (const auto& sharer : sharers_) sharer->Check(connection);
   }
 
   const std::uint64_t seed_;
@@ -120,6 +134,7 @@ class CrashLoopTest : public ::testing::Test {
   std::uint64_t most_writing_us_ = 60000;
   const ScratchDirectory data_;
   std::vector<std::unique_ptr<CrashWriter>> writers_;
+  std::vector<std::unique_ptr<CrashSharer>> sharers_;
 };
 
 TEST_F(CrashLoopTest, KilledAtRandomMoments) {
@@ -135,6 +150,9 @@ TEST_F(CrashLoopTest, KilledAtRandomMoments) {
   // The kills met writers at work.
   for (const auto& writer : writers_) {
     EXPECT_GT(writer->acknowledged_count(), kills / 4);
+  }
+  for (const auto& sharer : sharers_) {
+    EXPECT_GT(sharer->acknowledged_count(), kills / 4);
   }
 }
 

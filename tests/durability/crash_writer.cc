@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "tests/integration/requests.h"
 
@@ -32,6 +33,47 @@ auto SendOf(Method method, const Request& request) {
     }
     return status;
   };
+}
+
+// By a query, which reads memory, and by a listing, which reads the database.
+std::optional<CrashItems> ReadItems(Connection& connection,
+                                    const std::string& catalog,
+                                    const std::string& token, bool* exists) {
+  CrashItems items;
+  v1::AttendResponse answer;
+  grpc::Status status = connection.Attend(catalog, token, &answer);
+  *exists = status.ok();
+  if (status.error_code() == grpc::StatusCode::NOT_FOUND) return items;
+  std::map<std::string, std::int64_t> attended;
+  for (const v1::AttendedItem& item : answer.items()) {
+    // The key says the version. An item that is there twice is a bug.
+    EXPECT_TRUE(
+        attended.emplace(item.id(), static_cast<std::int64_t>(item.logit()))
+            .second)
+        << item.id();
+  }
+  if (status.ok()) {
+    v1::ListItemsRequest request;
+    request.set_catalog(catalog);
+    request.set_page_size(1000);
+    v1::ListItemsResponse page;
+    status = connection.Call(&v1::ItemService::Stub::ListItems, request, &page);
+    for (const v1::Item& item : page.items()) {
+      CrashItem& state = items[item.id()];
+      state.version =
+          static_cast<std::int64_t>(item.keys().at("key").floats().values(0));
+      const auto note = item.attributes().find(kNote);
+      if (note != item.attributes().end()) {
+        state.note = note->second.int64_value();
+      }
+    }
+  }
+  if (IsOfADeadServer(status)) return std::nullopt;
+  EXPECT_TRUE(status.ok()) << catalog << ": " << status.error_message();
+  std::map<std::string, std::int64_t> listed;
+  for (const auto& [id, item] : items) listed[id] = item.version;
+  EXPECT_EQ(attended, listed);
+  return items;
 }
 
 }  // namespace
@@ -112,7 +154,9 @@ std::optional<CrashWriter::Found> CrashWriter::Read(
   Found found;
   for (const std::string& catalog : {name_, copy()}) {
     bool exists = false;
-    const auto items = ReadItems(connection, catalog, &exists);
+    const auto items =
+        ReadItems(connection, catalog,
+                  catalog == name_ ? state_.token : std::string(), &exists);
     if (!items) return std::nullopt;
     if (exists) found.catalogs[catalog] = *items;
   }
@@ -121,47 +165,6 @@ std::optional<CrashWriter::Found> CrashWriter::Read(
     return std::nullopt;
   }
   return found;
-}
-
-// By a query, which reads memory, and by a listing, which reads the database.
-std::optional<CrashWriter::Items> CrashWriter::ReadItems(
-    Connection& connection, const std::string& catalog, bool* exists) const {
-  Items items;
-  v1::AttendResponse answer;
-  grpc::Status status = connection.Attend(
-      catalog, catalog == name_ ? state_.token : std::string(), &answer);
-  *exists = status.ok();
-  if (status.error_code() == grpc::StatusCode::NOT_FOUND) return items;
-  std::map<std::string, std::int64_t> attended;
-  for (const v1::AttendedItem& item : answer.items()) {
-    // The key says the version. An item that is there twice is a bug.
-    EXPECT_TRUE(
-        attended.emplace(item.id(), static_cast<std::int64_t>(item.logit()))
-            .second)
-        << item.id();
-  }
-  if (status.ok()) {
-    v1::ListItemsRequest request;
-    request.set_catalog(catalog);
-    request.set_page_size(1000);
-    v1::ListItemsResponse page;
-    status = connection.Call(&v1::ItemService::Stub::ListItems, request, &page);
-    for (const v1::Item& item : page.items()) {
-      ItemState& state = items[item.id()];
-      state.version =
-          static_cast<std::int64_t>(item.keys().at("key").floats().values(0));
-      const auto note = item.attributes().find(kNote);
-      if (note != item.attributes().end()) {
-        state.note = note->second.int64_value();
-      }
-    }
-  }
-  if (IsOfADeadServer(status)) return std::nullopt;
-  EXPECT_TRUE(status.ok()) << catalog << ": " << status.error_message();
-  std::map<std::string, std::int64_t> listed;
-  for (const auto& [id, item] : items) listed[id] = item.version;
-  EXPECT_EQ(attended, listed);
-  return items;
 }
 
 bool CrashWriter::ReadSnapshots(Connection& connection, Found& found) const {
@@ -545,6 +548,95 @@ CrashWriter::Operation CrashWriter::DeleteAlias() {
   operation.send = SendOf<v1::DeleteAliasResponse>(
       &v1::AliasService::Stub::DeleteAlias, request);
   return operation;
+}
+
+void CrashSharer::WriteUntilKilled(Connection& connection) {
+  for (int i = 0; i < kMostOperations; ++i) {
+    // The catalog may be there already.
+    grpc::Status status;
+    if (i == 0) status = connection.CreateCatalog(catalog_);
+    const Write write = Next();
+    std::string token;
+    if (status.ok()) status = Send(connection, write, &token);
+    if (!status.ok()) {
+      EXPECT_TRUE(IsOfADeadServer(status))
+          << name_ << ": " << status.error_message();
+      unanswered_ = write;
+      return;
+    }
+    Apply(write, versions_);
+    token_ = token;
+    ++acknowledged_count_;
+  }
+}
+
+void CrashSharer::Check(Connection& connection) {
+  if (acknowledged_count_ == 0) {
+    ASSERT_TRUE(connection.CreateCatalog(catalog_).ok());
+  }
+  const Versions found = Read(connection);
+  Versions after = versions_;
+  if (unanswered_) Apply(*unanswered_, after);
+  EXPECT_TRUE(found == versions_ || found == after)
+      << name_ << " found " << ::testing::PrintToString(found)
+      << "\nacknowledged " << ::testing::PrintToString(versions_)
+      << "\nwith the unanswered " << ::testing::PrintToString(after);
+  if (!unanswered_) return;
+  const grpc::Status status = Send(connection, *unanswered_, &token_);
+  EXPECT_TRUE(status.ok()) << status.error_message();
+  versions_ = after;
+  EXPECT_EQ(Read(connection), versions_);
+  unanswered_.reset();
+}
+
+CrashSharer::Write CrashSharer::Next() {
+  Write write;
+  ++write_count_;
+  write.request_id = absl::StrCat(name_, "-", write_count_);
+  std::set<std::string> ids;
+  for (std::uint64_t count = 1 + random_() % 12; count > 0; --count) {
+    ids.insert(absl::StrCat(name_, "-", random_() % kIds));
+  }
+  if (random_() % 4 == 0) {
+    write.deletes.assign(ids.begin(), ids.end());
+  } else {
+    for (const std::string& id : ids) write.upserts[id] = write_count_;
+  }
+  return write;
+}
+
+grpc::Status CrashSharer::Send(Connection& connection, const Write& write,
+                               std::string* token) const {
+  if (!write.deletes.empty()) {
+    return SendOf<v1::BatchDeleteItemsResponse>(
+        &v1::ItemService::Stub::BatchDeleteItems,
+        DeleteOf(catalog_, write.deletes, write.request_id))(connection, token);
+  }
+  std::vector<v1::Item> items;
+  for (const auto& [id, version] : write.upserts) {
+    items.push_back(ItemOf(id, "key", {static_cast<double>(version), 0}));
+  }
+  return SendOf<v1::BatchUpsertItemsResponse>(
+      &v1::ItemService::Stub::BatchUpsertItems,
+      UpsertOf(catalog_, items, write.request_id))(connection, token);
+}
+
+void CrashSharer::Apply(const Write& write, Versions& versions) {
+  for (const auto& [id, version] : write.upserts) versions[id] = version;
+  for (const std::string& id : write.deletes) versions.erase(id);
+}
+
+CrashSharer::Versions CrashSharer::Read(Connection& connection) const {
+  bool exists = false;
+  const auto items = ReadItems(connection, catalog_, token_, &exists);
+  EXPECT_TRUE(items && exists) << "no " << catalog_;
+  Versions found;
+  if (!items) return found;
+  for (const auto& [id, item] : *items) {
+    if (absl::StartsWith(id, absl::StrCat(name_, "-")))
+      found[id] = item.version;
+  }
+  return found;
 }
 
 }  // namespace attendant

@@ -9,11 +9,20 @@
 #include <random>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/durability/crash_server.h"
 
 namespace attendant {
+
+struct CrashItem {
+  std::int64_t version = 0;  // the key
+  std::int64_t note = 0;     // the attribute; 0: none
+
+  bool operator==(const CrashItem&) const = default;
+};
+using CrashItems = std::map<std::string, CrashItem>;  // by id
 
 // Has a catalog NAME, a copy of it that comes of snapshots, an alias that names
 // one of the two, snapshots, and versions of a model: nobody else writes to
@@ -34,13 +43,7 @@ class CrashWriter {
   std::int64_t acknowledged_count() const { return acknowledged_count_; }
 
  private:
-  struct ItemState {
-    std::int64_t version = 0;  // the key
-    std::int64_t note = 0;     // the attribute; 0: none
-
-    bool operator==(const ItemState&) const = default;
-  };
-  using Items = std::map<std::string, ItemState>;  // by id
+  using Items = CrashItems;
 
   // What the writer's part of the server holds.
   struct State {
@@ -81,9 +84,6 @@ class CrashWriter {
 
   // What there is, read with the token. Nothing if the server died meanwhile.
   std::optional<Found> Read(Connection& connection) const;
-  std::optional<Items> ReadItems(Connection& connection,
-                                 const std::string& catalog,
-                                 bool* exists) const;
   bool ReadSnapshots(Connection& connection, Found& found) const;
   bool ReadModels(Connection& connection, Found& found) const;
   bool ReadAlias(Connection& connection, Found& found) const;
@@ -122,6 +122,46 @@ class CrashWriter {
   std::int64_t write_count_ = 0;
   std::int64_t request_count_ = 0;
   std::int64_t snapshot_count_ = 0;
+  std::int64_t acknowledged_count_ = 0;
+};
+
+// Writes its own items to a catalog that others write theirs to at the same
+// time, so that writes of several share a sync, and a kill cuts it. Not
+// thread-safe.
+class CrashSharer {
+ public:
+  // Names: of the catalog, and what its ids begin with.
+  CrashSharer(std::string catalog, std::string name, std::uint64_t seed)
+      : catalog_(std::move(catalog)), name_(std::move(name)), random_(seed) {}
+
+  // As of CrashWriter.
+  void WriteUntilKilled(Connection& connection);
+  void Check(Connection& connection);
+  std::int64_t acknowledged_count() const { return acknowledged_count_; }
+
+ private:
+  using Versions = std::map<std::string, std::int64_t>;  // by id
+
+  struct Write {
+    std::string request_id;
+    Versions upserts;
+    std::vector<std::string> deletes;  // in place of upserts
+  };
+
+  Write Next();
+  grpc::Status Send(Connection& connection, const Write& write,
+                    std::string* token) const;
+  static void Apply(const Write& write, Versions& versions);
+  // Of its own items.
+  Versions Read(Connection& connection) const;
+
+  const std::string catalog_;
+  const std::string name_;
+  std::mt19937_64 random_;
+  Versions versions_;
+  std::string token_;  // of the last write
+  std::optional<Write> unanswered_;
+  std::int64_t write_count_ = 0;
   std::int64_t acknowledged_count_ = 0;
 };
 

@@ -1,13 +1,17 @@
 #include "tests/durability/world.h"
 
 #include <algorithm>
+#include <atomic>
+#include <cstdlib>
 #include <limits>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/fail_point.h"
 #include "core/base/interrupt.h"
 #include "core/base/status.h"
 #include "core/catalog/query/attend.h"
@@ -48,6 +52,17 @@ LiveCatalogOptions CatalogOptions(bool settles_at_once) {
   options.merge_limits = {
       .min_merge_count = 8, .seal_count = 8, .min_dead_bytes = 20000};
   return options;
+}
+
+// Arms a fail point, or with "" none, beside what the whole process is armed
+// with, as a planted bug.
+absl::Status ArmBeside(absl::string_view spec) {
+  std::vector<absl::string_view> specs;
+  if (const char* const always = std::getenv("ATTENDANT_FAIL_POINT")) {
+    specs.emplace_back(always);
+  }
+  if (!spec.empty()) specs.push_back(spec);
+  return ArmFailPoint(absl::StrJoin(specs, ","));
 }
 
 std::string NameOf(int number) { return absl::StrCat("catalog", number); }
@@ -338,6 +353,7 @@ absl::Status World::Step() {
   // clang-format off
   static constexpr Choice kChoices[] = {
       {30, &World::Upsert},
+      {6, &World::WriteTogether},
       {5, &World::InsertAbsent},
       {3, &World::UpsertIfUnchanged},
       {8, &World::Update},
@@ -457,6 +473,105 @@ absl::Status World::Send(const std::string& name, const PlainWrite& write) {
     other_lists_.clear();
   }
   return absl::OkStatus();
+}
+
+absl::Status World::SettleGroup(
+    const std::string& name, std::span<const PlainWrite> writes,
+    std::span<const absl::StatusOr<WriteOutcome>> outcomes,
+    PlainCatalog& state) {
+  UncertainCatalog& uncertain = plain_[name];
+  PlainCatalog after = state;
+  std::size_t failed_count = 0;
+  for (std::size_t i = 0; i < writes.size(); ++i) {
+    const WriteOutcome want = after.Apply(writes[i]);
+    if (!outcomes[i].ok()) {
+      ++failed_count;
+      ATTENDANT_RETURN_IF_ERROR(
+          CheckFailure(outcomes[i].status(), "a write of a group"));
+      continue;
+    }
+    if (!SameCounts(*outcomes[i], want)) {
+      return Different(absl::StrCat("the outcome of a write of a group is ",
+                                    Text(*outcomes[i]), ", and should be ",
+                                    Text(want)));
+    }
+    if (outcomes[i]->sequence <= after.sequence) {
+      return Different(absl::StrCat("sequence ", outcomes[i]->sequence,
+                                    " after ", after.sequence));
+    }
+    after.sequence = outcomes[i]->sequence;
+  }
+  if (failed_count != 0 && failed_count != writes.size()) {
+    return Different(absl::StrCat("of ", writes.size(), " writes of a group ",
+                                  failed_count, " failed"));
+  }
+  if (failed_count != 0) {
+    uncertain.others.push_back(std::move(after));
+    return absl::OkStatus();
+  }
+  state = after;
+  if (files_->cut()) {
+    uncertain.others.push_back(std::move(after));
+    return absl::OkStatus();
+  }
+  acknowledged_count_ += static_cast<std::int64_t>(writes.size());
+  uncertain.now = std::move(after);
+  uncertain.others.clear();
+  other_lists_.clear();
+  return absl::OkStatus();
+}
+
+absl::Status World::WriteTogether(const std::string& name) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
+  // None that is refused, or reads what those before it wrote.
+  std::vector<PlainWrite> writes(static_cast<std::size_t>(3 + Random(3)));
+  for (PlainWrite& write : writes) {
+    std::set<std::string> ids;
+    for (int count = 1 + Random(4); count > 0; --count) ids.insert(RandomId());
+    if (Random(3) == 0) {
+      write.deletes.assign(ids.begin(), ids.end());
+      continue;
+    }
+    for (const std::string& id : ids) write.upserts.push_back(RandomItem(id));
+  }
+  std::vector<absl::StatusOr<WriteOutcome>> outcomes(writes.size());
+  std::vector<std::thread> threads;
+  std::atomic<std::size_t> done_count = 0;
+  const auto start_one = [&] {
+    threads.emplace_back([&, i = threads.size()] {
+      outcomes[i] = Submit(*catalog, writes[i]);
+      ++done_count;
+    });
+  };
+  // The first that is stored stands still before it is seen, and the others
+  // gather behind it.
+  ATTENDANT_RETURN_IF_ERROR(ArmBeside("write.before_publish=wait"));
+  while (WaitingAtFailPoints() == 0 && threads.size() < writes.size()) {
+    start_one();
+    while (WaitingAtFailPoints() == 0 && done_count < threads.size()) {
+      std::this_thread::yield();
+    }
+  }
+  const std::size_t held = threads.size() - 1;
+  while (threads.size() < writes.size()) {
+    start_one();
+    while (catalog->waiting_write_count() <
+           static_cast<int>(threads.size() - held)) {
+      std::this_thread::yield();
+    }
+  }
+  ATTENDANT_RETURN_IF_ERROR(ArmBeside(""));
+  for (std::thread& thread : threads) thread.join();
+  PlainCatalog state = plain_[name].now;
+  const std::span<const PlainWrite> all(writes);
+  const std::span<const absl::StatusOr<WriteOutcome>> all_outcomes(outcomes);
+  for (std::size_t i = 0; i <= held; ++i) {
+    ATTENDANT_RETURN_IF_ERROR(SettleGroup(name, all.subspan(i, 1),
+                                          all_outcomes.subspan(i, 1), state));
+  }
+  if (held + 1 == writes.size()) return absl::OkStatus();
+  return SettleGroup(name, all.subspan(held + 1),
+                     all_outcomes.subspan(held + 1), state);
 }
 
 absl::Status World::Upsert(const std::string& name) {

@@ -9,10 +9,12 @@
 #include <optional>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/catalog/live/catalog_set.h"
 #include "tests/durability/faulty_file_system.h"
 #include "tests/durability/plain_catalog.h"
@@ -62,6 +64,8 @@ class World {
 
   // Operations. Those on a catalog take its name.
   absl::Status Upsert(const std::string& name);
+  // Several writes of which all but the first share a sync.
+  absl::Status WriteTogether(const std::string& name);
   absl::Status InsertAbsent(const std::string& name);
   absl::Status UpsertIfUnchanged(const std::string& name);
   absl::Status Update(const std::string& name);
@@ -85,6 +89,12 @@ class World {
   absl::Status Restore(const std::string& name);
 
   absl::Status Send(const std::string& name, const PlainWrite& write);
+  // What came of writes that are stored as one: all of them or none. They make
+  // of `state`, which may not be certain after a cut, what it is next.
+  absl::Status SettleGroup(
+      const std::string& name, std::span<const PlainWrite> writes,
+      std::span<const absl::StatusOr<WriteOutcome>> outcomes,
+      PlainCatalog& state);
   // As the catalog answers it.
   static absl::StatusOr<WriteOutcome> Submit(LiveCatalog& catalog,
                                              const PlainWrite& write);
