@@ -674,6 +674,9 @@ TEST_F(AttendantCommandTest, TheExampleOfTheReadmeRuns) {
   // Of one taste.
   EXPECT_THAT(answer, AllOf(HasSubstr("The Godfather Part II"),
                             HasSubstr("12 Angry Men")));
+  const CommandResult fitted = Run({"fit", "temperature", "--catalog", "films",
+                                    "--pairs", files_ / "new/clicks.jsonl"});
+  EXPECT_EQ(fitted.exit_status, 0) << fitted.err;
 }
 
 TEST_F(AttendantCommandTest, AnUnknownAttributeToShowIsNamedWithThoseThereAre) {
