@@ -68,7 +68,8 @@ void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
           "can connect may do everything");
   AddFlag(app, "--anonymous-read", "ATTENDANT_ANONYMOUS_READ",
           options.anonymous_read,
-          "With --auth-tokens: calls without a token may read");
+          "With --auth-tokens: calls without a token may read, and /metrics "
+          "be read");
   AddFlag(app, "--plaintext-on-network", "ATTENDANT_PLAINTEXT_ON_NETWORK",
           options.plaintext_on_network,
           "Listen without TLS where other machines can connect: all of "

@@ -47,7 +47,17 @@ absl::Status Unexpected(const Token& got, absl::string_view want) {
     shown = std::string(got.source.substr(0, kShown));
     if (got.source.size() > kShown) absl::StrAppend(&shown, "...");
   }
-  return InvalidField(kField, absl::StrCat(shown, At(got.position)), want);
+  // Words in lower case are names of attributes.
+  const std::string upper = absl::AsciiStrToUpper(shown);
+  const bool is_keyword =
+      upper != shown && got.kind == Token::Kind::kWord &&
+      (upper == "AND" || upper == "OR" || upper == "NOT" || upper == "IN" ||
+       upper == "EXISTS" || upper == "CONTAINS");
+  return InvalidField(
+      kField, absl::StrCat(shown, At(got.position)),
+      is_keyword
+          ? absl::StrCat(want, "; keywords are in upper case, as ", upper)
+          : std::string(want));
 }
 
 // Cuts a text into tokens.

@@ -96,13 +96,56 @@ absl::Status CheckTemperatures(const std::vector<KeyFieldSchema>& key_fields,
 }
 
 // True if the schemas agree in all that is fixed at creation.
-bool SameFixedParts(const CatalogSchema& a, const CatalogSchema& b) {
-  CatalogSchema c = b;
-  if (a.key_fields.size() != b.key_fields.size()) return false;
-  for (std::size_t f = 0; f < a.key_fields.size(); ++f) {
-    c.key_fields[f].TakeDefaults(a.key_fields[f]);
+// The first of them that `there` lacks by its name; empty: it has all.
+template <typename Field>
+std::string NameOfMissing(const std::vector<Field>& asked,
+                          const std::vector<Field>& there) {
+  for (const Field& field : asked) {
+    const bool has = std::any_of(
+        there.begin(), there.end(),
+        [&](const Field& other) { return other.name == field.name; });
+    if (!has) return absl::StrCat("'", field.name, "'");
   }
-  return a == c;
+  return "";
+}
+
+// How the schema that is asked for differs from the one there is in what stays
+// as it was made, as "it has no attribute 'price'"; empty if it does not.
+std::string FixedDifference(const CatalogSchema& there,
+                            const CatalogSchema& asked) {
+  if (const auto name = NameOfMissing(asked.key_fields, there.key_fields);
+      !name.empty()) {
+    return absl::StrCat("it has no key field ", name);
+  }
+  if (const auto name = NameOfMissing(there.key_fields, asked.key_fields);
+      !name.empty()) {
+    return absl::StrCat("it has a key field ", name, " too");
+  }
+  for (std::size_t f = 0; f < there.key_fields.size(); ++f) {
+    KeyFieldSchema field = asked.key_fields[f];
+    field.TakeDefaults(there.key_fields[f]);
+    if (field == there.key_fields[f]) continue;
+    return absl::StrCat("its key field '", there.key_fields[f].name,
+                        "' has another place, dimension or score kind");
+  }
+  if (there.value_dim != asked.value_dim) {
+    return absl::StrCat("its values have ", there.value_dim,
+                        " dimensions, not ", asked.value_dim);
+  }
+  if (const auto name = NameOfMissing(asked.attributes, there.attributes);
+      !name.empty()) {
+    return absl::StrCat("it has no attribute ", name);
+  }
+  if (const auto name = NameOfMissing(there.attributes, asked.attributes);
+      !name.empty()) {
+    return absl::StrCat("it has an attribute ", name, " too");
+  }
+  for (std::size_t a = 0; a < there.attributes.size(); ++a) {
+    if (there.attributes[a] == asked.attributes[a]) continue;
+    return absl::StrCat("its attribute '", there.attributes[a].name,
+                        "' has another place or type");
+  }
+  return "";
 }
 
 }  // namespace
@@ -267,14 +310,13 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
           "ALIAS_EXISTS");
     }
     ATTENDANT_RETURN_IF_ERROR(found->second.damage);
-    if (SameFixedParts(found->second.catalog->record().schema, schema)) {
-      return Created{found->second.catalog, false};
-    }
+    const std::string difference =
+        FixedDifference(found->second.catalog->record().schema, schema);
+    if (difference.empty()) return Created{found->second.catalog, false};
     return StatusWithReason(
         absl::StatusCode::kAlreadyExists,
-        absl::StrCat("catalog '", name,
-                     "' exists with another schema; delete it first, or "
-                     "choose another name"),
+        absl::StrCat("catalog '", name, "' exists with another schema: ",
+                     difference, "; delete it first, or choose another name"),
         "CATALOG_EXISTS");
   }
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<FieldEncoder> encoders,
@@ -377,7 +419,7 @@ absl::Status CatalogSet::Update(absl::string_view name,
   CatalogSchema schema = record.schema;
   schema.key_fields = key_fields;
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
-  if (!SameFixedParts(schema, record.schema)) {
+  if (!FixedDifference(record.schema, schema).empty()) {
     return InvalidField("key_fields", "another name, dimension or score_kind",
                         "those of the catalog, which are fixed at creation");
   }

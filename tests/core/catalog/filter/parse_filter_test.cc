@@ -143,7 +143,9 @@ TEST(ParseFilterTest, ErrorsSayWhatWhereAndWhatIsWanted) {
   ExpectRefused("(stock = 1", {"the end at position 11", "AND, OR or )"});
   ExpectRefused("stock = 1)", {") at position 10", "the end"});
   ExpectRefused("stock=1 stock=2", {"stock at position 9", "AND, OR"});
-  ExpectRefused("stock=1 and stock=2", {"and at position 9", "AND, OR"});
+  ExpectRefused("stock=1 and stock=2",
+                {"and at position 9", "AND, OR", "in upper case, as AND"});
+  ExpectRefused("not stock=1", {"not at position 1", "in upper case, as NOT"});
   ExpectRefused("NOT NOT stock=1", {"NOT at position 5", "schema declares"});
   ExpectRefused("listed = 5", {"5 at position 10", "a moment"});
   for (const char* moment :

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/catalog/query/attend.h"
 #include "tests/core/catalog/catalog_fixture.h"
@@ -77,8 +78,28 @@ TEST_F(CatalogSetTest, CreateAgainIsOkOnlyWithTheSameSchema) {
                        set_->Create("shop", other_defaults, {}));
   EXPECT_FALSE(again.created);
   EXPECT_EQ(again.catalog->record().schema, OneFieldSchema(2));
-  EXPECT_THAT(set_->Create("shop", OneFieldSchema(3), {}),
-              StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("shop")));
+  const auto refuses = [&](const CatalogSchema& schema,
+                           const std::string& difference) {
+    EXPECT_THAT(set_->Create("shop", schema, {}),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         HasSubstr(absl::StrCat("catalog 'shop' exists with "
+                                                "another schema: ",
+                                                difference, ";"))));
+  };
+  const std::string field = OneFieldSchema(2).key_fields[0].name;
+  refuses(OneFieldSchema(3),
+          absl::StrCat("its key field '", field,
+                       "' has another place, dimension or score kind"));
+  CatalogSchema other = OneFieldSchema(2);
+  other.key_fields[0].name = "else";
+  refuses(other, "it has no key field 'else'");
+  other = OneFieldSchema(2);
+  other.attributes = {{.name = "price"}};
+  refuses(other, "it has no attribute 'price'");
+  other.attributes.clear();
+  other.value_dim = 7;
+  refuses(other, absl::StrCat("its values have ", OneFieldSchema(2).value_dim,
+                              " dimensions, not 7"));
 }
 
 TEST_F(CatalogSetTest, EncodersAreAskedForWhereThereIsNoCatalogYet) {

@@ -89,7 +89,9 @@ class Transcript {
 };
 
 std::string TranscriptOf(const absl::StatusOr<AttendAnswer>& answer) {
-  return answer.ok() ? Transcript(*answer).text() : answer.status().ToString();
+  if (answer.ok()) return Transcript(*answer).text();
+  // What is attached comes in any order.
+  return answer.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
 
 class AttendTogetherTest : public CatalogFixture {
