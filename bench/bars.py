@@ -13,6 +13,7 @@ LEAST_GOODPUT = .9  # of the capacity, asked for up to 3 times of it
 LEAST_GOODPUT_BEYOND = .8  # asked for more
 MOST_REFUSED_P99_MS = 10
 MOST_GROWTH = 1.1  # memory of a stage, times that of the first
+MOST_PROBE_MS = 1000  # health and lists of catalogs
 MOST_P99 = 3  # times that at 0.7 of the capacity
 MOST_P99_AFTER = 1.5  # the same, 2 s later; more than rounds differ
 
@@ -117,6 +118,9 @@ def of_overload(result):
         yield Bar(f"{int(items):,} items, probes without an answer",
                   sum(stage["failed_probes"] for a in rounds
                       for stage in a["stages"]), most=0)
+        yield Bar(f"{int(items):,} items, longest probe, ms",
+                  max(stage["probe_ms"] for a in rounds
+                      for stage in a["stages"]), most=MOST_PROBE_MS)
 
 
 def of_served(result):

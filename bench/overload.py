@@ -20,9 +20,9 @@ most that a closed loop of 32, 64 or 128 callers reaches, who share passes over 
 keys, or that is answered of an open loop at that rate, if that is more. Then an open
 loop of 0.7 of that, of so many times of it, and of 0.7 again, 2 s after each. The
 generator runs on the server's cores, or with --apart on the others, so that what it
-takes to send is nothing that the server lacks; it sends from four connections and does
-not retry. Meanwhile health is asked for, and the list of catalogs, ten times a second
-each.
+takes to send is nothing that the server lacks; it sends from four connections, and
+more where these are full, and does not retry. Meanwhile health is asked for, and the
+list of catalogs, ten times a second each.
 """
 
 import argparse

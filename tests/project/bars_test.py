@@ -12,7 +12,7 @@ import bars  # noqa: E402
 
 def stage(times, **other):
     return {"name": f"{times:g} times", "times": times, "goodput": .7,
-            "p99_ms": 10, "failed_probes": 0, "refused_p99_ms": 10,
+            "p99_ms": 10, "failed_probes": 0, "probe_ms": 20, "refused_p99_ms": 10,
             "resident_mib": 100, **other}
 
 
@@ -143,6 +143,8 @@ class BarsTest(unittest.TestCase):
                  "memory to that before: got 1.11, want at most 1.1"),
                 (overload(.9, resident_mib=120),
                  "memory to that before: got 1.2, want at most 1.1"),
+                (overload(.9, probe_ms=1001),
+                 "longest probe, ms: got 1e+03, want at most 1000"),
                 (overload(.9, failed_probes=1),
                  "probes without an answer: got 1, want at most 0")):
             lines = missed(bars.of_overload(found))
