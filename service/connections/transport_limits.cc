@@ -61,7 +61,8 @@ absl::Status ValidateTransportLimits(const TransportLimits& limits,
   ATTENDANT_RETURN_IF_ERROR(
       CheckPositive("max-streams", limits.max_stream_count));
   ATTENDANT_RETURN_IF_ERROR(CheckPositive("idle-seconds", limits.idle_seconds));
-  ATTENDANT_RETURN_IF_ERROR(CheckPositive("connection-age-seconds", limits.age_seconds));
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckPositive("connection-age-seconds", limits.age_seconds));
   ATTENDANT_RETURN_IF_ERROR(
       CheckPositive("connection-grace-seconds", limits.age_grace_seconds));
   ATTENDANT_RETURN_IF_ERROR(
