@@ -52,7 +52,7 @@ absl::Status CheckScope(const CatalogScope& scope,
         absl::StatusCode::kPermissionDenied,
         absl::StrCat("the token is for catalogs ", scope.ToText(), "; got \"",
                      name, "\""),
-        kCatalogNotAllowed);
+        "CATALOG_NOT_ALLOWED");
   }
   return absl::OkStatus();
 }

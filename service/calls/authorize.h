@@ -29,9 +29,6 @@ namespace attendant {
 // The header of a call; empty: it has none.
 absl::string_view AuthorizationOf(const grpc::ServerContextBase& context);
 
-// The reason of a catalog, or an alias, that a token is not for.
-inline constexpr absl::string_view kCatalogNotAllowed = "CATALOG_NOT_ALLOWED";
-
 // OK if the scope holds every name; PermissionDenied with the first that it
 // does not hold. Only the scope of all holds an empty name.
 absl::Status CheckScope(const CatalogScope& scope,

@@ -111,11 +111,12 @@ class RecordedCall : public Reactor {
   StallWatch::Wait wait_;
 
  private:
-  std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();
   void End(const absl::Status& status) {
     record_.End(status,
                 [this](std::vector<LogField>& fields) { Describe(fields); });
   }
+
+  std::atomic<SteadyTime> cancel_time_ = SteadyTime::max();
 };
 
 }  // namespace attendant

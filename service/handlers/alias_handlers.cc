@@ -2,7 +2,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "service/calls/authorize.h"
@@ -28,13 +27,7 @@ absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
       CheckGiven(request.catalog(), "catalog", "the name of a catalog"));
   // What an alias shows is lent: who gave it another name would keep it.
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
-  if (!scope.Holds(catalog)) {
-    return StatusWithReason(
-        absl::StatusCode::kPermissionDenied,
-        absl::StrCat("the token is for catalogs ", scope.ToText(), "; got \"",
-                     request.catalog(), "\", an alias of another one"),
-        kCatalogNotAllowed);
-  }
+  ATTENDANT_RETURN_IF_ERROR(CheckScope(scope, {catalog}));
   std::optional<std::string> expected;
   if (request.has_expected_catalog()) expected = request.expected_catalog();
   ATTENDANT_ASSIGN_OR_RETURN(

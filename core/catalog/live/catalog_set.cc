@@ -95,7 +95,6 @@ absl::Status CheckTemperatures(const std::vector<KeyFieldSchema>& key_fields,
   return absl::OkStatus();
 }
 
-// True if the schemas agree in all that is fixed at creation.
 // The first of them that `there` lacks by its name; empty: it has all.
 template <typename Field>
 std::string NameOfMissing(const std::vector<Field>& asked,
