@@ -46,6 +46,7 @@ absl::Status LiveCatalog::LoadItems() {
   next->sequence = store_->sequence();
   assigned_sequence_ = next->sequence;
   AssignGrowing();
+  next->TakeKnownMasses();
   Publish(std::move(next));
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
   ScheduleLearning();

@@ -399,6 +399,12 @@ void LiveCatalog::LearnOnce() {
     MutexLock lock(&mutex_);
     learning_from_ = nullptr;
   }
+  if (learned) {
+    MutexLock lock(&mutex_);
+    auto next = std::make_shared<Snapshot>(*current_);
+    next->TakeKnownMasses();
+    Publish(std::move(next));
+  }
   // A restart need not begin anew.
   if (learned) SaveSegments(/*worth_it=*/true, Share::kIdle);
   MutexLock lock(&mutex_);
@@ -521,6 +527,7 @@ absl::Status LiveCatalog::PublishMerged(
                         views.end());
   // What is written from now on goes to the new lists.
   if (plan.retrains) growing_ = {};
+  next->TakeKnownMasses();
   Publish(std::move(next));
   // Now that nothing fails: a merge that does is made again.
   merged_away_.insert(merged_away_.end(), away.begin(), away.end());

@@ -31,6 +31,7 @@ class SegmentQuery {
     scan.eligible_count = plan.masks.KnownEligibleCount(i, head.field);
     if (!plan.biases.empty()) scan.bias = &bias_;
     if (head.projection) scan.projection = &*head.projection;
+    scan.known_masses = snapshot.known_masses.get();
     scan.interrupt = &interrupt;
   }
   SegmentQuery(const SegmentQuery&) = delete;

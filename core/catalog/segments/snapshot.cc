@@ -1,5 +1,10 @@
 #include "core/catalog/segments/snapshot.h"
 
+#include <utility>
+
+#include "core/shortlist/ivf/ivf_training.h"
+#include "core/shortlist/mass/learned_mass.h"
+
 namespace attendant {
 
 std::int64_t Snapshot::item_count() const {
@@ -43,6 +48,16 @@ std::shared_ptr<const IvfTraining> Snapshot::TrainingOf(int field,
     if (index.kind() == IndexKind::kIvf) return index.training();
   }
   return nullptr;
+}
+
+void Snapshot::TakeKnownMasses() {
+  auto masses = std::make_shared<KnownMasses>();
+  for (const SegmentView& view : segments) {
+    ForEachIndex(*view.segment, [&](const KeyIndex& index) {
+      if (index.training() != nullptr) masses->Add(*index.training()->mass);
+    });
+  }
+  known_masses = std::move(masses);
 }
 
 }  // namespace attendant

@@ -41,10 +41,7 @@ struct RowAddress {
   bool operator==(const RowAddress&) const = default;
 };
 
-// Immutable: thread-safe, no locks. Holding one keeps its memory. What does
-// change is how far its indexes trust their guesses of masses, which they learn
-// from the queries that come (docs/mass.md): an ESTIMATE, and a weight over the
-// catalog by it, may be others a minute later. Items and logits are not.
+// Immutable: thread-safe, no locks. Holding one keeps its memory.
 struct Snapshot : IdResolver {
   std::string catalog_uid;
   std::int64_t sequence = 0;
@@ -58,6 +55,12 @@ struct Snapshot : IdResolver {
   // By field: the kind, never AUTO; also while it is not built yet.
   std::vector<IndexKind> wanted_indexes;
   std::vector<SegmentView> segments;
+  // How far guesses of masses are trusted is learned from the queries that come
+  // (docs/mass.md): what is known of those of all segments' trainings. Null: a
+  // query goes by the newest.
+  std::shared_ptr<const KnownMasses> known_masses;
+  // Sets it to what is known now.
+  void TakeKnownMasses();
 
   std::int64_t item_count() const;
   std::int64_t key_count(int field) const;

@@ -27,6 +27,7 @@ void ListCarry::Keep(const ListVisit& visit, std::int64_t probe_count) {
   const CodePass& pass = *visit.pass;
   coded_.EncodeAs(pass.coded(), pass.coded().codes());
   query_ = pass.query().query;
+  known_masses_ = pass.query().known_masses;
   logit_factor_ = pass.query().logit_factor;
   lists_ = visit.lists;
   list_logits_.clear();
@@ -97,7 +98,7 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
       .square_distance = square_distance_sum_ / static_cast<double>(key_count_),
       .growing = growing_};
   UnscoredGuess guess;
-  if (!training_.mass->Guess(parts, visited, guess)) {
+  if (!training_.mass->Guess(known_masses_, parts, visited, guess)) {
     stats.knows_mass = false;
     return;
   }

@@ -74,6 +74,7 @@ class ListCarry final : public ScanCarry {
   const IvfTraining& training_;
   CodedQuery coded_;
   std::span<const float> query_;
+  const KnownMasses* known_masses_ = nullptr;
   double logit_factor_ = 1;
   std::vector<std::int32_t> lists_;
   std::int64_t probe_count_ = 0;

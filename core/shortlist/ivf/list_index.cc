@@ -678,7 +678,7 @@ void ListIndex::AddUnscored(const ListVisit& visit,
                             ScanStats& stats) const {
   const CodePass& pass = *visit.pass;
   AddUnscored(
-      eligible,
+      pass.query(), eligible,
       {.query = pass.query().query,
        .logit_factor = pass.query().logit_factor,
        .coded = &pass.coded(),
@@ -715,7 +715,7 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
     return stats;
   }
   AddUnscored(
-      eligible,
+      query, eligible,
       {.query = query.query,
        .logit_factor = query.logit_factor,
        .coded = &coded,
@@ -732,12 +732,15 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
   return stats;
 }
 
-void ListIndex::AddUnscored(const EligibleRows* eligible,
+void ListIndex::AddUnscored(const ScanQuery& query,
+                            const EligibleRows* eligible,
                             const VisitedMass& visited, AttentionState& state,
                             ScanStats& stats) const {
   const ListPart part = {&lists_, eligible};
   UnscoredGuess guess;
-  if (!training_->mass->Guess({&part, 1}, visited, guess)) return;
+  if (!training_->mass->Guess(query.known_masses, {&part, 1}, visited, guess)) {
+    return;
+  }
   state.AddUnkept(guess.partition());
   stats.knows_mass = true;
   stats.log_variance = LogAdd(stats.log_variance, guess.log_variance);

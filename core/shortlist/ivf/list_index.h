@@ -204,8 +204,9 @@ class ListIndex : public IvfIndex {
   void AddUnscored(const ListVisit& visit, const EligibleRows* eligible,
                    std::int64_t eligible_count, AttentionState& state,
                    ScanStats& stats) const;
-  void AddUnscored(const EligibleRows* eligible, const VisitedMass& visited,
-                   AttentionState& state, ScanStats& stats) const;
+  void AddUnscored(const ScanQuery& query, const EligibleRows* eligible,
+                   const VisitedMass& visited, AttentionState& state,
+                   ScanStats& stats) const;
   // What a visit says, which was of all lists if `complete`; else adds what the
   // others are guessed to hold.
   ScanStats FinishFloats(const ScanQuery& query, const FloatVisit& visit,

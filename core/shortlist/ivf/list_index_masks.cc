@@ -65,7 +65,7 @@ std::vector<std::int64_t> ListIndex::CountEligible(
 
 std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
     const ScanQuery& query, std::span<const Candidate> known) const {
-  const auto unscored_mass = training_->mass->Load();
+  const auto unscored_mass = training_->mass->Load(query.known_masses);
   if (!HasCodesFor(query) || !unscored_mass->usable()) return nullptr;
   ListGroupsInput input = {.lists = &lists_,
                            .unscored_mass = unscored_mass,

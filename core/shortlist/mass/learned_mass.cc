@@ -7,14 +7,32 @@
 
 namespace attendant {
 
+void KnownMasses::Add(const LearnedMass& mass) {
+  const auto [place, is_new] = masses_.try_emplace(&mass);
+  if (is_new) place->second = mass.Load();
+}
+
+std::shared_ptr<const UnscoredMass> KnownMasses::Find(
+    const LearnedMass& mass) const {
+  const auto found = masses_.find(&mass);
+  return found == masses_.end() ? nullptr : found->second;
+}
+
 LearnedMass::LearnedMass(UnscoredMass mass, std::int64_t dim)
     : dim_(static_cast<std::size_t>(dim)),
       mass_(std::make_shared<const UnscoredMass>(std::move(mass))),
       kept_(kKeptQueries * dim_) {}
 
-bool LearnedMass::Guess(std::span<const ListPart> parts,
+std::shared_ptr<const UnscoredMass> LearnedMass::Load(
+    const KnownMasses* known) const {
+  auto mass = known == nullptr ? nullptr : known->Find(*this);
+  return mass == nullptr ? Load() : mass;
+}
+
+bool LearnedMass::Guess(const KnownMasses* known,
+                        std::span<const ListPart> parts,
                         const VisitedMass& visited, UnscoredGuess& guess) {
-  const std::shared_ptr<const UnscoredMass> mass = Load();
+  const std::shared_ptr<const UnscoredMass> mass = Load(known);
   if (!mass->usable()) return false;
   Asked(visited.query);
   return mass->Guess(parts, visited, guess);

@@ -11,11 +11,29 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "core/base/mutex.h"
 #include "core/base/published.h"
 #include "core/shortlist/mass/unscored_mass.h"
 
 namespace attendant {
+
+class LearnedMass;
+
+// What was known of masses at one moment, by which all queries of a snapshot
+// go: their answers do not depend on what others teach meanwhile. Thread-safe
+// once nothing is added.
+class KnownMasses {
+ public:
+  // `mass` must be there as long as somebody asks for what was known of it.
+  void Add(const LearnedMass& mass);
+  // Null: it was not added.
+  std::shared_ptr<const UnscoredMass> Find(const LearnedMass& mass) const;
+
+ private:
+  absl::flat_hash_map<const LearnedMass*, std::shared_ptr<const UnscoredMass>>
+      masses_;
+};
 
 // An index is built before anybody asks it anything: how far its guesses may be
 // trusted is then learned from samples that are made of keys. Queries that are
@@ -36,12 +54,14 @@ class LearnedMass {
   // Of queries of `dim` components; 0 where none will come.
   LearnedMass(UnscoredMass mass, std::int64_t dim);
 
-  // Waits for nobody.
+  // The newest. Waits for nobody.
   std::shared_ptr<const UnscoredMass> Load() const { return mass_.Load(); }
+  // What `known` has of it; the newest where that is null or has nothing.
+  std::shared_ptr<const UnscoredMass> Load(const KnownMasses* known) const;
 
-  // UnscoredMass::Guess by the newest; the query is one that was asked.
-  bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
-             UnscoredGuess& guess);
+  // UnscoredMass::Guess by Load(known); the query is one that was asked.
+  bool Guess(const KnownMasses* known, std::span<const ListPart> parts,
+             const VisitedMass& visited, UnscoredGuess& guess);
 
   // Notes a query [dim]. It is kept with the same probability as all others
   // that came since the kept ones were taken (Algorithm R; Vitter 1985, sec.

@@ -29,6 +29,7 @@
 
 namespace attendant {
 
+class KnownMasses;
 struct IvfTraining;
 
 // The value of each row, for pooling: value_dim floats, or null where a row has
@@ -95,6 +96,9 @@ struct ScanQuery {
   const KeyProjection* projection = nullptr;
   bool exhaustive = false;  // score every eligible key, from its floats
   ScanGoals goals;          // if not exhaustive
+  // By what the mass of keys that are not scored is guessed; null: by what is
+  // known when the scan comes to it.
+  const KnownMasses* known_masses = nullptr;
   const Interrupt* interrupt = nullptr;
 };
 

@@ -450,6 +450,16 @@ TEST_F(LiveCatalogMergeTest, IndexesLearnFromTheQueriesThatCome) {
     return catalog_->snapshot()->TrainingOf(0, -1)->mass->Load();
   };
   const auto before = learned();
+  const auto held = catalog_->snapshot();
+  const AttendQuery query = VectorQuery(RandomItems(1, kDim, 8)[0].keys[0]);
+  const auto interval_in = [&query](const Snapshot& snapshot) {
+    const absl::StatusOr<AttendAnswer> answer =
+        Attend(snapshot, query, Interrupt());
+    EXPECT_OK(answer);
+    return std::pair(answer->log_partition_interval->lower_bound,
+                     answer->log_partition_interval->upper_bound);
+  };
+  const auto interval = interval_in(*held);
   for (const Item& asked :
        RandomItems(static_cast<int>(LearnedMass::kKeptQueries), kDim, 7)) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
@@ -462,6 +472,13 @@ TEST_F(LiveCatalogMergeTest, IndexesLearnFromTheQueriesThatCome) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_NE(learned(), before);
+  while (catalog_->snapshot() == held && SteadyNow() < end) {
+    absl::SleepFor(absl::Milliseconds(1));
+  }
+  // A snapshot stays what it is.
+  EXPECT_EQ(interval_in(*held), interval);
+  EXPECT_NE(interval_in(*catalog_->snapshot()), interval);
+  EXPECT_EQ(catalog_->snapshot()->sequence, held->sequence);
 }
 
 TEST_F(LiveCatalogMergeTest, ACatalogMayGoWhileItsIndexesLearn) {

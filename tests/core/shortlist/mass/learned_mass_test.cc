@@ -105,6 +105,27 @@ TEST(LearnedMassTest, WhatIsOfNoUseReplacesNothing) {
   EXPECT_EQ(mass.Load(), stored);
 }
 
+TEST(LearnedMassTest, WhatWasKnownIsFoundWhenOtherIsNewer) {
+  const KeyTable table = ClusteredKeys(1000, 8, 20, /*seed=*/3);
+  ASSERT_OK_AND_ASSIGN(const auto index,
+                       IvfIndex::Build(table.keys, 8, ScoreKind::kDot, {}));
+  LearnedMass mass(UnscoredMass(), 8);
+  const LearnedMass other(UnscoredMass(), 8);
+  const auto before = mass.Load();
+  KnownMasses known;
+  known.Add(mass);
+  StringSink sink;
+  index->training()->mass->Load()->Save(sink);
+  StringSource source(sink.bytes);
+  mass.Store(UnscoredMass::Load(source, index->list_count(), 8, 0));
+  known.Add(mass);
+  EXPECT_NE(mass.Load(), before);
+  EXPECT_EQ(mass.Load(&known), before);
+  EXPECT_EQ(mass.Load(nullptr), mass.Load());
+  EXPECT_EQ(other.Load(&known), other.Load());
+  EXPECT_EQ(known.Find(other), nullptr);
+}
+
 TEST(LearnedMassTest, QueriesWithoutDirectionAreNotKept) {
   LearnedMass mass(UnscoredMass(), 2);
   const float zeros[] = {0, 0};
