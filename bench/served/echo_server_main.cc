@@ -15,7 +15,7 @@
 #include "attendant/v1/attention_service.pb.h"
 #include "bench/served/echo_server.h"
 #include "core/base/host_port.h"
-#include "service/stop_signal.h"
+#include "service/attendantd/stop_signal.h"
 
 namespace attendant {
 namespace {

@@ -18,10 +18,10 @@
 #include "service/calls/methods.h"
 #include "service/calls/request_limits.h"
 #include "service/connections/poller_reserve.h"
-#include "service/connections/reset_watch.h"
-#include "service/connections/stall_watch.h"
 #include "service/connections/transport_limits.h"
 #include "service/security/authenticator.h"
+#include "service/watches/reset_watch.h"
+#include "service/watches/stall_watch.h"
 
 namespace attendant {
 

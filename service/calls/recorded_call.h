@@ -19,10 +19,10 @@
 #include "service/calls/call.h"
 #include "service/calls/call_record.h"
 #include "service/calls/grpc_status.h"
-#include "service/connections/stall_watch.h"
 #include "service/log/log.h"
 #include "service/metrics/server_metrics.h"
 #include "service/queue/work.h"
+#include "service/watches/stall_watch.h"
 
 namespace attendant {
 

@@ -20,12 +20,12 @@
 #include "core/base/clock.h"
 #include "core/base/memory_budget.h"
 #include "core/base/mutex.h"
-#include "service/connections/call_watch.h"
 #include "service/connections/host_places.h"
-#include "service/connections/memory_guard.h"
 #include "service/connections/peer.h"
-#include "service/connections/read_watch.h"
 #include "service/log/log_limiter.h"
+#include "service/watches/call_watch.h"
+#include "service/watches/memory_guard.h"
+#include "service/watches/read_watch.h"
 
 namespace grpc::experimental {
 class ExternalConnectionAcceptor;

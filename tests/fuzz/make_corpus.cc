@@ -23,7 +23,7 @@
 #include "core/storage/records/item_codec.h"
 #include "core/storage/records/model_codec.h"
 #include "core/storage/snapshots/snapshot_stream.h"
-#include "service/flags.h"
+#include "service/attendantd/flags.h"
 #include "tests/client/safetensors_bytes.h"
 #include "tests/core/catalog/random_filter.h"
 #include "tests/core/storage/test_store.h"

@@ -34,7 +34,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
-#include "service/connections/memory_guard.h"
+#include "service/watches/memory_guard.h"
 #include "tests/durability/flags.h"
 #include "tests/integration/http2_client.h"
 #include "tests/integration/requests.h"

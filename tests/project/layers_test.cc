@@ -114,11 +114,13 @@ TEST(LayersTest, NoFileLiesBesideTheFoldersOfItsOwn) {
 
 TEST(LayersTest, ArrowsInServicePointDown) {
   ExpectArrowsPointDown({{"service/log", "service/metrics"},
+                         {"service/watches"},
                          {"service/connections", "service/convert",
                           "service/queue", "service/security"},
                          {"service/calls", "service/http"},
                          {"service/handlers"},
-                         {"service"}});
+                         {"service"},
+                         {"service/attendantd"}});
 }
 
 TEST(LayersTest, ArrowsInClientPointDown) {

@@ -1,4 +1,4 @@
-#include "service/connections/call_watch.h"
+#include "service/watches/call_watch.h"
 
 #include <gmock/gmock.h>
 

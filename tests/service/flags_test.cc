@@ -1,4 +1,4 @@
-#include "service/flags.h"
+#include "service/attendantd/flags.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

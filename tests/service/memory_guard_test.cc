@@ -1,4 +1,4 @@
-#include "service/connections/memory_guard.h"
+#include "service/watches/memory_guard.h"
 
 #include <gmock/gmock.h>
 

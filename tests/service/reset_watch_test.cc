@@ -1,4 +1,4 @@
-#include "service/connections/reset_watch.h"
+#include "service/watches/reset_watch.h"
 
 #include <gtest/gtest.h>
 

@@ -9,7 +9,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "service/connections/stall_watch.h"
+#include "service/watches/stall_watch.h"
 
 namespace attendant {
 namespace {

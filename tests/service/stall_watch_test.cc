@@ -1,4 +1,4 @@
-#include "service/connections/stall_watch.h"
+#include "service/watches/stall_watch.h"
 
 #include <gmock/gmock.h>
 #include <grpcpp/server_context.h>

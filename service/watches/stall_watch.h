@@ -1,6 +1,6 @@
 // Ends calls whose clients do not take their replies, or send nothing.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_STALL_WATCH_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_STALL_WATCH_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_STALL_WATCH_H_
+#define ATTENDANT_SERVICE_WATCHES_STALL_WATCH_H_
 
 #include <atomic>
 #include <chrono>
@@ -13,8 +13,8 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "service/connections/linked_list.h"
 #include "service/log/log_limiter.h"
+#include "service/watches/linked_list.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -115,4 +115,4 @@ class StallWatch {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_STALL_WATCH_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_STALL_WATCH_H_

@@ -1,7 +1,7 @@
 // attendantd's configuration: flags, ATTENDANT_ environment variables and a
 // file.
-#ifndef ATTENDANT_SERVICE_FLAGS_H_
-#define ATTENDANT_SERVICE_FLAGS_H_
+#ifndef ATTENDANT_SERVICE_ATTENDANTD_FLAGS_H_
+#define ATTENDANT_SERVICE_ATTENDANTD_FLAGS_H_
 
 #include <cstdint>
 #include <string>
@@ -58,4 +58,4 @@ std::string ToText(const Flags& flags);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_FLAGS_H_
+#endif  // ATTENDANT_SERVICE_ATTENDANTD_FLAGS_H_

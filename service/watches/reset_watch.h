@@ -1,7 +1,7 @@
 // Ends connections whose clients have more calls, or reset them faster, than
 // gRPC can end them.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_RESET_WATCH_H_
+#define ATTENDANT_SERVICE_WATCHES_RESET_WATCH_H_
 
 #include <grpcpp/server_builder.h>
 
@@ -15,10 +15,10 @@
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "service/connections/arrival_watch.h"
-#include "service/connections/crowd.h"
-#include "service/connections/known_calls.h"
 #include "service/log/log_limiter.h"
+#include "service/watches/arrival_watch.h"
+#include "service/watches/crowd.h"
+#include "service/watches/known_calls.h"
 
 namespace attendant {
 
@@ -110,4 +110,4 @@ class ResetWatch {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_RESET_WATCH_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_RESET_WATCH_H_

@@ -1,6 +1,6 @@
 // The calls that the server was told of, by whose they are.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_KNOWN_CALLS_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_KNOWN_CALLS_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_KNOWN_CALLS_H_
+#define ATTENDANT_SERVICE_WATCHES_KNOWN_CALLS_H_
 
 #include <grpcpp/server_context.h>
 
@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "core/base/mutex.h"
-#include "service/connections/linked_list.h"
+#include "service/watches/linked_list.h"
 
 namespace attendant {
 
@@ -56,4 +56,4 @@ class KnownCalls {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_KNOWN_CALLS_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_KNOWN_CALLS_H_

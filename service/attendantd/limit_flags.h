@@ -1,6 +1,6 @@
 // The flags of a server's limits.
-#ifndef ATTENDANT_SERVICE_LIMIT_FLAGS_H_
-#define ATTENDANT_SERVICE_LIMIT_FLAGS_H_
+#ifndef ATTENDANT_SERVICE_ATTENDANTD_LIMIT_FLAGS_H_
+#define ATTENDANT_SERVICE_ATTENDANTD_LIMIT_FLAGS_H_
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -20,4 +20,4 @@ std::string ToText(const RequestLimits& limits);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_LIMIT_FLAGS_H_
+#endif  // ATTENDANT_SERVICE_ATTENDANTD_LIMIT_FLAGS_H_

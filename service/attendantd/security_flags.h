@@ -1,6 +1,6 @@
 // The flags of a server's TLS and tokens.
-#ifndef ATTENDANT_SERVICE_SECURITY_FLAGS_H_
-#define ATTENDANT_SERVICE_SECURITY_FLAGS_H_
+#ifndef ATTENDANT_SERVICE_ATTENDANTD_SECURITY_FLAGS_H_
+#define ATTENDANT_SERVICE_ATTENDANTD_SECURITY_FLAGS_H_
 
 #include <CLI/CLI.hpp>
 #include <string>
@@ -23,4 +23,4 @@ std::string ToText(const SecurityOptions& options);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_SECURITY_FLAGS_H_
+#endif  // ATTENDANT_SERVICE_ATTENDANTD_SECURITY_FLAGS_H_

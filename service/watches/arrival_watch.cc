@@ -1,4 +1,4 @@
-#include "service/connections/arrival_watch.h"
+#include "service/watches/arrival_watch.h"
 
 #include <vector>
 

@@ -1,4 +1,4 @@
-#include "service/connections/reset_watch.h"
+#include "service/watches/reset_watch.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/support/server_interceptor.h>

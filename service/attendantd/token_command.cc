@@ -1,4 +1,4 @@
-#include "service/token_command.h"
+#include "service/attendantd/token_command.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -14,7 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/base/status.h"
-#include "service/flags.h"
+#include "service/attendantd/flags.h"
 #include "service/security/token_table.h"
 #include "service/security/watched_files.h"
 

@@ -1,4 +1,4 @@
-#include "service/stop_signal.h"
+#include "service/attendantd/stop_signal.h"
 
 #include <semaphore.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "service/connections/read_watch.h"
+#include "service/watches/read_watch.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,6 +1,6 @@
 // Chooses the connections to end that keep others from being read.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_READ_WATCH_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_READ_WATCH_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_READ_WATCH_H_
+#define ATTENDANT_SERVICE_WATCHES_READ_WATCH_H_
 
 #include <array>
 #include <cstdint>
@@ -61,4 +61,4 @@ class ReadWatch {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_READ_WATCH_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_READ_WATCH_H_

@@ -1,4 +1,4 @@
-#include "service/flag_values.h"
+#include "service/attendantd/flag_values.h"
 
 #include <string>
 

@@ -1,11 +1,11 @@
-#include "service/connections/call_watch.h"
+#include "service/watches/call_watch.h"
 
 #include <algorithm>
 #include <limits>
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "service/connections/crowd.h"
+#include "service/watches/crowd.h"
 
 namespace attendant {
 namespace {

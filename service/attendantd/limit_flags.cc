@@ -1,10 +1,10 @@
-#include "service/limit_flags.h"
+#include "service/attendantd/limit_flags.h"
 
 #include <cstdint>
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "service/flag_values.h"
+#include "service/attendantd/flag_values.h"
 
 namespace attendant {
 namespace {

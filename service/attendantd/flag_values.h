@@ -1,6 +1,6 @@
 // What flags take, and how --help says it.
-#ifndef ATTENDANT_SERVICE_FLAG_VALUES_H_
-#define ATTENDANT_SERVICE_FLAG_VALUES_H_
+#ifndef ATTENDANT_SERVICE_ATTENDANTD_FLAG_VALUES_H_
+#define ATTENDANT_SERVICE_ATTENDANTD_FLAG_VALUES_H_
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
@@ -26,4 +26,4 @@ CLI::Validator AsBytes(std::int64_t whole = 0);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_FLAG_VALUES_H_
+#endif  // ATTENDANT_SERVICE_ATTENDANTD_FLAG_VALUES_H_

@@ -1,6 +1,6 @@
 // From how many calls on the watches look at whose they are.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_CROWD_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_CROWD_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_CROWD_H_
+#define ATTENDANT_SERVICE_WATCHES_CROWD_H_
 
 #include <cstdint>
 
@@ -12,4 +12,4 @@ inline constexpr std::int64_t kConnectionsLetBe = 4;
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_CROWD_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_CROWD_H_

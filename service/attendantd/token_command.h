@@ -1,6 +1,6 @@
 // `attendantd token`: makes bearer tokens.
-#ifndef ATTENDANT_SERVICE_TOKEN_COMMAND_H_
-#define ATTENDANT_SERVICE_TOKEN_COMMAND_H_
+#ifndef ATTENDANT_SERVICE_ATTENDANTD_TOKEN_COMMAND_H_
+#define ATTENDANT_SERVICE_ATTENDANTD_TOKEN_COMMAND_H_
 
 namespace attendant {
 
@@ -11,4 +11,4 @@ int RunTokenCommand(int argc, const char* const* argv);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_TOKEN_COMMAND_H_
+#endif  // ATTENDANT_SERVICE_ATTENDANTD_TOKEN_COMMAND_H_

@@ -28,14 +28,14 @@
 #include "core/catalog/live/catalog_set.h"
 #include "core/kernels/kernels.h"
 #include "core/storage/files/files.h"
+#include "service/attendantd/flags.h"
+#include "service/attendantd/stop_signal.h"
+#include "service/attendantd/token_command.h"
 #include "service/connections/listener.h"
-#include "service/flags.h"
 #include "service/http_port.h"
 #include "service/log/log.h"
 #include "service/security/security.h"
 #include "service/server.h"
-#include "service/stop_signal.h"
-#include "service/token_command.h"
 
 namespace attendant {
 namespace {

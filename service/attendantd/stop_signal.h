@@ -1,6 +1,6 @@
 // SIGTERM, SIGINT and SIGHUP as something that main can wait for.
-#ifndef ATTENDANT_SERVICE_STOP_SIGNAL_H_
-#define ATTENDANT_SERVICE_STOP_SIGNAL_H_
+#ifndef ATTENDANT_SERVICE_ATTENDANTD_STOP_SIGNAL_H_
+#define ATTENDANT_SERVICE_ATTENDANTD_STOP_SIGNAL_H_
 
 #include "absl/functional/function_ref.h"
 
@@ -25,4 +25,4 @@ int AwaitStopSignal(absl::FunctionRef<void()> on_hangup);
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_STOP_SIGNAL_H_
+#endif  // ATTENDANT_SERVICE_ATTENDANTD_STOP_SIGNAL_H_

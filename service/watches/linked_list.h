@@ -1,6 +1,6 @@
 // A list that allocates nothing.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_LINKED_LIST_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_LINKED_LIST_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_LINKED_LIST_H_
+#define ATTENDANT_SERVICE_WATCHES_LINKED_LIST_H_
 
 namespace attendant {
 
@@ -49,4 +49,4 @@ class LinkedList {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_LINKED_LIST_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_LINKED_LIST_H_

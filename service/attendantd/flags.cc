@@ -1,4 +1,4 @@
-#include "service/flags.h"
+#include "service/attendantd/flags.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,11 +25,11 @@
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
 #include "core/catalog/live/live_catalog.h"
+#include "service/attendantd/flag_values.h"
+#include "service/attendantd/limit_flags.h"
+#include "service/attendantd/security_flags.h"
 #include "service/connections/listen_address.h"
-#include "service/flag_values.h"
-#include "service/limit_flags.h"
 #include "service/security/watched_files.h"
-#include "service/security_flags.h"
 
 namespace attendant {
 namespace {

@@ -1,7 +1,7 @@
 // Chooses the connections to end whose calls take too much memory, or whose
 // calls do not come.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_CALL_WATCH_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_CALL_WATCH_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_CALL_WATCH_H_
+#define ATTENDANT_SERVICE_WATCHES_CALL_WATCH_H_
 
 #include <cstdint>
 #include <span>
@@ -84,4 +84,4 @@ class CallWatch {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_CALL_WATCH_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_CALL_WATCH_H_

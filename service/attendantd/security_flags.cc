@@ -1,10 +1,10 @@
-#include "service/security_flags.h"
+#include "service/attendantd/security_flags.h"
 
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "service/flags.h"
+#include "service/attendantd/flags.h"
 
 namespace attendant {
 namespace {

@@ -1,6 +1,6 @@
 // Refuses calls of a connection that begins more than it may have at once.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_ARRIVAL_WATCH_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_ARRIVAL_WATCH_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_ARRIVAL_WATCH_H_
+#define ATTENDANT_SERVICE_WATCHES_ARRIVAL_WATCH_H_
 
 #include <grpc/grpc_security.h>
 #include <grpcpp/security/auth_context.h>
@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
-#include "service/connections/crowd.h"
+#include "service/watches/crowd.h"
 
 namespace attendant {
 
@@ -84,4 +84,4 @@ class ArrivalWatch {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_ARRIVAL_WATCH_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_ARRIVAL_WATCH_H_

@@ -1,6 +1,6 @@
 // Chooses the connection to end where what clients send fills the memory.
-#ifndef ATTENDANT_SERVICE_CONNECTIONS_MEMORY_GUARD_H_
-#define ATTENDANT_SERVICE_CONNECTIONS_MEMORY_GUARD_H_
+#ifndef ATTENDANT_SERVICE_WATCHES_MEMORY_GUARD_H_
+#define ATTENDANT_SERVICE_WATCHES_MEMORY_GUARD_H_
 
 #include <chrono>
 #include <cstdint>
@@ -48,4 +48,4 @@ class MemoryGuard {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_SERVICE_CONNECTIONS_MEMORY_GUARD_H_
+#endif  // ATTENDANT_SERVICE_WATCHES_MEMORY_GUARD_H_
