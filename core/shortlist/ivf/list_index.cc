@@ -1,24 +1,18 @@
 #include "core/shortlist/ivf/list_index.h"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <cmath>
-#include <functional>
 #include <limits>
 #include <memory>
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
 #include "core/attention/log_add.h"
-#include "core/attention/score.h"
-#include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/passes/list_scratch.h"
-#include "core/shortlist/scan/key_scorer.h"
 #include "core/shortlist/scan/scan_costs.h"
 #include "core/shortlist/scan/shared_scan.h"
 
@@ -35,19 +29,9 @@ std::span<const T> AllOf(const Few<T>& few) {
   return {few.data(), few.size()};
 }
 
-// Keys from which on 4 bits are read first: what they save is then more than
-// the keys cost that they leave to score from floats.
-constexpr std::int64_t kKeysFor4Bits = 1000;
 // Of the share of eligible keys in all lists, those visited have at least this,
 // or more lists are visited after all.
 constexpr double kLocalShare = 0.75;
-// Of a proof of many keys, the lists that have most of those near the best are
-// read by 8 bits, and the others by 4: this share of the lists, which hold at
-// least so many times the keys that are wanted.
-constexpr std::int64_t kKeysForTwoReadings = 20000;
-constexpr double kNearShare = 1.0 / 32;
-constexpr std::int64_t kNearKeysPerBest = 4;
-constexpr double kMaxNearShare = 1.0 / 4;
 
 // Passes share their reads if they read the same bits: 8 of keys and 16 of
 // queries, 4 and 16, or 4 and 8.
@@ -55,47 +39,6 @@ constexpr std::size_t kReadings = 3;
 std::size_t ReadingOf(bool by_4, const CodePass& pass) {
   if (!by_4) return 0;
   return pass.coded().view().low == nullptr ? 2 : 1;
-}
-
-// Sets `positions` to those of the numbers that are at least this; or to more
-// of the greatest, until enough(positions).
-template <typename Enough>
-void SelectFrom(std::span<const float> numbers, float least, Enough enough,
-                std::vector<std::int32_t>& positions) {
-  const auto size = static_cast<std::int64_t>(numbers.size());
-  positions.resize(numbers.size());
-  std::int64_t found = ActiveKernels().SelectAtLeast(numbers.data(), size,
-                                                     least, positions.data());
-  positions.resize(static_cast<std::size_t>(found));
-  while (found < size && !enough(positions)) {
-    found = std::min(size, found + found / 2 + 1);
-    SelectBest(numbers, found, positions);
-  }
-}
-
-// Brings the positions of the greatest numbers to the front; the others stay in
-// their order, in which lists lie.
-void BestFirst(std::span<const float> numbers,
-               std::vector<std::int32_t>& positions) {
-  constexpr std::size_t kFirst = 16;
-  thread_local std::vector<float> chosen;
-  thread_local std::vector<std::int32_t> best;
-  thread_local std::vector<std::int32_t> others;
-  chosen.clear();
-  for (const std::int32_t position : positions) {
-    chosen.push_back(numbers[static_cast<std::size_t>(position)]);
-  }
-  SelectBest(chosen, static_cast<std::int64_t>(std::min(kFirst, chosen.size())),
-             best);
-  others.swap(positions);
-  positions.clear();
-  for (std::int32_t& at : best) {
-    positions.push_back(
-        std::exchange(others[static_cast<std::size_t>(at)], -1));
-  }
-  for (const std::int32_t position : others) {
-    if (position >= 0) positions.push_back(position);
-  }
 }
 
 }  // namespace
@@ -209,114 +152,6 @@ bool ListIndex::HasCodesFor(const ScanQuery& query) const {
          query.bias == nullptr && query.projection == nullptr &&
          query.score_kind != ScoreKind::kAdditive &&
          (query.score_kind == ScoreKind::kCosine) == cosine_;
-}
-
-std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
-  std::int64_t count = training_->calibration.probe_count;
-  if (goals.probe_count > 0) {
-    count = goals.probe_count;
-  } else if (goals.recall > 0) {
-    count = training_->calibration.ProbesForRecall(goals.recall);
-  }
-  return std::min(count, list_count());
-}
-
-// Of keys in a cache (bench/README.md, Small catalogs): small lists cost more
-// to visit than their keys do. Of the training's keys, so that all indexes of
-// it do alike.
-bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
-  const double cost_of_code = 2 + static_cast<double>(dim()) / 32;
-  const auto list_count = static_cast<double>(this->list_count());
-  const auto key_count = static_cast<double>(training_->key_count);
-  const auto probes = static_cast<double>(probe_count);
-  return key_count * cost_of_code <
-         list_count * kCostOfList +
-             probes * (kCostOfVisit + key_count / list_count * cost_of_code);
-}
-
-std::int64_t ListIndex::NearListsFor(std::int64_t k) const {
-  if (lists_.key_count() < kKeysForTwoReadings) return 0;
-  const double share =
-      std::max(kNearShare, static_cast<double>(kNearKeysPerBest * k) /
-                               static_cast<double>(lists_.key_count()));
-  if (share > kMaxNearShare) return 0;
-  return static_cast<std::int64_t>(
-      std::ceil(share * static_cast<double>(list_count())));
-}
-
-ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
-                                     const AttentionState& state) const {
-  const ScanGoals& goals = query.goals;
-  Route route;
-  route.probe_count = ProbesOf(goals);
-  const Calibration& calibration = training_->calibration;
-  const std::int64_t learned_count = calibration.depths.front().neighbour_count;
-  if (goals.probe_count == 0 && state.top().k() > learned_count) {
-    // Margins are of fewer: the best k of all keys are as far away as the best
-    // learned_count where as small a share is eligible. How many lists less a
-    // lower recall takes there is not known.
-    const double rate = static_cast<double>(learned_count) /
-                        static_cast<double>(state.top().k());
-    route.probe_count = std::min(
-        list_count(),
-        static_cast<std::int64_t>(std::ceil(ProbesFor(
-            std::max(route.probe_count, calibration.probe_count), rate))));
-  } else if (goals.probe_count == 0) {
-    route.margin = calibration.MarginFor(
-        goals.recall > 0 ? goals.recall : training_->target_recall);
-  }
-  // Who states a recall and nothing else may have more of it for less, where
-  // codes tell most keys apart.
-  const bool may_prove = goals.recall > 0 && goals.probe_count == 0 &&
-                         goals.mass_precision == 0 && !IsMasked(query) &&
-                         HasCodesFor(query, state) &&
-                         kKeysPerKept * state.top().k() <= lists_.key_count();
-  route.options.certified = goals.certified || goals.recall >= 1 ||
-                            (may_prove && ProofCostsLess(route.probe_count));
-  route.options.bounds = goals.certified;
-  route.complete = query.exhaustive || route.options.certified ||
-                   goals.mass_precision > 0 ||
-                   (dim() < kLeastCodedDim && goals.probe_count == 0) ||
-                   route.probe_count >= list_count();
-  if (route.complete && !route.options.certified) {
-    route.options.rescore_count = kRescoreCount;
-    route.options.precision =
-        goals.mass_precision > 0 ? goals.mass_precision : kUnstatedPrecision;
-    route.options.few_codes =
-        lists_.key_count() * dim() <=
-        (state.value_dim() > 0 ? kFewPooledCodes : kFewCodes);
-    route.options.key_share = key_share_;
-  }
-  // What one list finds beyond what was asked for need not be told by floats.
-  // It is known of all keys, not of those that a mask leaves.
-  if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query)) {
-    route.options.lost_count = calibration.SpareRecall(goals.recall) *
-                               static_cast<double>(state.top().k());
-  }
-  const std::int64_t kept =
-      std::max(state.top().k(), route.options.rescore_count);
-  // Of lists that are not visited, nothing can be pooled.
-  const bool pools = state.value_dim() > 0;
-  // The keys of a pass over a few lists are those of all segments of the
-  // training together, however few are here.
-  route.by_code =
-      HasCodesFor(query, state) &&
-      (route.complete ? kKeysPerKept * kept <= lists_.key_count() &&
-                            (route.options.certified ||
-                             lists_.key_count() * dim() > kCachedFloats)
-                      : !pools);
-  if (route.by_code && pools) route.options.values = ValuesOf(query, state);
-  const std::int64_t taken =
-      route.complete ? lists_.key_count()
-                     : training_->key_count * route.probe_count / list_count();
-  route.options.bits = !route.options.certified && taken >= kKeysFor4Bits
-                           ? CodeBits::k4
-                           : CodeBits::k8;
-  if (route.options.certified && !route.options.bounds &&
-      route.options.values == nullptr) {
-    route.near_list_count = NearListsFor(state.top().k());
-  }
-  return route;
 }
 
 // Where a mask makes a query want many more lists than it visits elsewhere, it
@@ -558,120 +393,6 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
   return stats;
 }
 
-// Codes of all queries are compared with the means in one pass. 8 bits of a
-// query err little beside 4 bits of a mean.
-void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
-                            std::span<const ListChoice> choices) const {
-  thread_local std::vector<float> scores;
-  const std::int64_t stride =
-      (list_count() + kCodeRows - 1) / kCodeRows * kCodeRows;
-  scores.resize(visits.size() * static_cast<std::size_t>(stride));
-  std::array<CodeQuery, ListScratch::kMaxTogether> queries;
-  for (std::size_t v = 0; v < visits.size(); ++v) {
-    const CodedQuery& coded = visits[v]->pass->coded();
-    queries[v] = coded.WithFactor(coded.norm() > 0 ? 1 / coded.norm() : 0,
-                                  QueryBits::k8);
-  }
-  lists_.means->ScoreListsByCode({queries.data(), visits.size()}, CodeBits::k4,
-                                 stride, scores.data());
-  for (std::size_t v = 0; v < visits.size(); ++v) {
-    ListVisit& visit = *visits[v];
-    visit.scores = {scores.data() + v * static_cast<std::size_t>(stride),
-                    static_cast<std::size_t>(list_count())};
-    ChooseExactly(scores.data() + v * static_cast<std::size_t>(stride),
-                  choices[v], visit);
-  }
-}
-
-ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
-                                          std::int64_t k) const {
-  // How many of so many keys are eligible is a matter of chance: three
-  // deviations more.
-  constexpr double kDeviations = 3;
-  const double rate = route.eligible_rate;
-  const double wanted = std::max(1.0, static_cast<double>(k));
-  return {.margin = route.margin,
-          .sought_count = training_->calibration.SoughtCount(rate),
-          .key_count =
-              (wanted + kDeviations * std::sqrt(wanted * (1 - rate))) / rate,
-          .probe_count = route.probe_count};
-}
-
-float ListIndex::LeastScore(std::span<const float> scores,
-                            const ListChoice& choice) const {
-  return lists_.means->ExpectedScore(scores, choice.sought_count) -
-         *choice.margin;
-}
-
-void ListIndex::SelectByMargin(std::span<const float> scores, float least,
-                               const ListChoice& choice,
-                               std::vector<std::int32_t>& lists) const {
-  SelectFrom(
-      scores, least,
-      [&](const std::vector<std::int32_t>& selected) {
-        double sum = 0;
-        for (const std::int32_t list : selected) sum += TrainedCount(list);
-        return sum >= choice.key_count;
-      },
-      lists);
-}
-
-// 4 bits tell which lists may be wanted; floats say which are. The best come
-// first: where a query is alone, little is then kept of the others.
-void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
-                              ListVisit& visit) const {
-  constexpr std::int64_t kMore = 8;
-  constexpr float kDeviations = 1.5;
-  thread_local std::vector<std::int32_t> likely;
-  thread_local std::vector<float> products;
-  thread_local std::vector<float> of_likely;
-  float least = kMinusInfinityF;
-  if (choice.margin) {
-    least = LeastScore(visit.scores, choice);
-    SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
-                   likely);
-  } else {
-    SelectBest(visit.scores,
-               std::min(list_count(),
-                        choice.probe_count + choice.probe_count / 2 + kMore),
-               likely);
-  }
-  const ScanQuery& query = visit.pass->query();
-  const double norm = visit.pass->coded().norm();
-  const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
-  for (const std::int32_t list : likely) lists_.PrefetchMean(list);
-  products.resize(likely.size());
-  of_likely.resize(likely.size());
-  ActiveKernels().DotRowsAt(
-      query.query.data(), lists_.means->means.data(), likely.data(),
-      static_cast<std::int64_t>(likely.size()), dim(), products.data());
-  if (!AllFinite(products)) visit.status = LogitOverflows("query");
-  for (std::size_t i = 0; i < likely.size(); ++i) {
-    const auto l = static_cast<std::size_t>(likely[i]);
-    of_likely[i] = scores[l] = factor * products[i] + lists_.means->reaches[l];
-    visit.pass->SetListProduct(likely[i], products[i]);
-  }
-  visit.knows_products = true;
-  if (choice.margin) {
-    SelectFrom(
-        of_likely, least,
-        [&](const std::vector<std::int32_t>& chosen) {
-          double sum = 0;
-          for (const std::int32_t i : chosen) {
-            sum += TrainedCount(likely[static_cast<std::size_t>(i)]);
-          }
-          return sum >= choice.key_count;
-        },
-        visit.lists);
-    BestFirst(of_likely, visit.lists);
-  } else {
-    SelectBest(of_likely, choice.probe_count, visit.lists);
-  }
-  for (std::int32_t& list : visit.lists) {
-    list = likely[static_cast<std::size_t>(list)];
-  }
-}
-
 void ListIndex::AddUnscored(const ListVisit& visit,
                             const EligibleRows* eligible,
                             std::int64_t eligible_count, AttentionState& state,
@@ -765,13 +486,7 @@ absl::StatusOr<ScanStats> ListIndex::ScanFloats(const ScanQuery& query,
   thread_local std::vector<float> scores;
   thread_local std::vector<std::int32_t> chosen;
   lists_.means->ScoreLists(query.query, scores);
-  const ListChoice choice = ChoiceOf(route, state.top().k());
-  if (choice.margin) {
-    SelectByMargin(scores, LeastScore(scores, choice), choice, chosen);
-    BestFirst(scores, chosen);
-  } else {
-    SelectBest(scores, choice.probe_count, chosen);
-  }
+  ChooseByScores(scores, ChoiceOf(route, state.top().k()), chosen);
   FloatVisit visit(lists_, query, scores, true, state);
   ATTENDANT_RETURN_IF_ERROR(visit.Visit(chosen));
   const bool complete =

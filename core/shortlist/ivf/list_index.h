@@ -150,6 +150,9 @@ class ListIndex : public IvfIndex {
   void SelectByMargin(std::span<const float> scores, float least,
                       const ListChoice& choice,
                       std::vector<std::int32_t>& lists) const;
+  // The lists of a choice, of whose scores are exact.
+  void ChooseByScores(std::span<const float> scores, const ListChoice& choice,
+                      std::vector<std::int32_t>& lists) const;
 
   bool IsMasked(const ScanQuery& query) const;
   // The share of the keys that is eligible, if it is known and great.
@@ -179,6 +182,12 @@ class ListIndex : public IvfIndex {
   }
   // By the query's goals, and what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
+  // Its parts.
+  void RouteToLists(const ScanGoals& goals, std::int64_t k, Route& route) const;
+  bool MayProve(const ScanQuery& query, const AttentionState& state,
+                std::int64_t probe_count) const;
+  void RouteThroughKeys(const ScanQuery& query, const AttentionState& state,
+                        Route& route) const;
   struct Group;
   // Starts query i of a group: finishes it, or notes what it goes on with.
   void AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,

@@ -1,0 +1,187 @@
+// Which lists a query visits: those whose scores say that keys near the best
+// are in them.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/attention/score.h"
+#include "core/base/minus_infinity.h"
+#include "core/kernels/kernels.h"
+#include "core/kernels/select.h"
+#include "core/shortlist/ivf/list_index.h"
+#include "core/shortlist/passes/list_scratch.h"
+
+namespace attendant {
+namespace {
+
+// Sets `positions` to those of the numbers that are at least this; or to more
+// of the greatest, until enough(positions).
+template <typename Enough>
+void SelectFrom(std::span<const float> numbers, float least, Enough enough,
+                std::vector<std::int32_t>& positions) {
+  const auto size = static_cast<std::int64_t>(numbers.size());
+  positions.resize(numbers.size());
+  std::int64_t found = ActiveKernels().SelectAtLeast(numbers.data(), size,
+                                                     least, positions.data());
+  positions.resize(static_cast<std::size_t>(found));
+  while (found < size && !enough(positions)) {
+    found = std::min(size, found + found / 2 + 1);
+    SelectBest(numbers, found, positions);
+  }
+}
+
+// Brings the positions of the greatest numbers to the front; the others stay in
+// their order, in which lists lie.
+void BestFirst(std::span<const float> numbers,
+               std::vector<std::int32_t>& positions) {
+  constexpr std::size_t kFirst = 16;
+  thread_local std::vector<float> chosen;
+  thread_local std::vector<std::int32_t> best;
+  thread_local std::vector<std::int32_t> others;
+  chosen.clear();
+  for (const std::int32_t position : positions) {
+    chosen.push_back(numbers[static_cast<std::size_t>(position)]);
+  }
+  SelectBest(chosen, static_cast<std::int64_t>(std::min(kFirst, chosen.size())),
+             best);
+  others.swap(positions);
+  positions.clear();
+  for (std::int32_t& at : best) {
+    positions.push_back(
+        std::exchange(others[static_cast<std::size_t>(at)], -1));
+  }
+  for (const std::int32_t position : others) {
+    if (position >= 0) positions.push_back(position);
+  }
+}
+
+}  // namespace
+
+// Codes of all queries are compared with the means in one pass. 8 bits of a
+// query err little beside 4 bits of a mean.
+void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
+                            std::span<const ListChoice> choices) const {
+  thread_local std::vector<float> scores;
+  const std::int64_t stride =
+      (list_count() + kCodeRows - 1) / kCodeRows * kCodeRows;
+  scores.resize(visits.size() * static_cast<std::size_t>(stride));
+  std::array<CodeQuery, ListScratch::kMaxTogether> queries;
+  for (std::size_t v = 0; v < visits.size(); ++v) {
+    const CodedQuery& coded = visits[v]->pass->coded();
+    queries[v] = coded.WithFactor(coded.norm() > 0 ? 1 / coded.norm() : 0,
+                                  QueryBits::k8);
+  }
+  lists_.means->ScoreListsByCode({queries.data(), visits.size()}, CodeBits::k4,
+                                 stride, scores.data());
+  for (std::size_t v = 0; v < visits.size(); ++v) {
+    ListVisit& visit = *visits[v];
+    visit.scores = {scores.data() + v * static_cast<std::size_t>(stride),
+                    static_cast<std::size_t>(list_count())};
+    ChooseExactly(scores.data() + v * static_cast<std::size_t>(stride),
+                  choices[v], visit);
+  }
+}
+
+ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
+                                          std::int64_t k) const {
+  // How many of so many keys are eligible is a matter of chance: three
+  // deviations more.
+  constexpr double kDeviations = 3;
+  const double rate = route.eligible_rate;
+  const double wanted = std::max(1.0, static_cast<double>(k));
+  return {.margin = route.margin,
+          .sought_count = training_->calibration.SoughtCount(rate),
+          .key_count =
+              (wanted + kDeviations * std::sqrt(wanted * (1 - rate))) / rate,
+          .probe_count = route.probe_count};
+}
+
+float ListIndex::LeastScore(std::span<const float> scores,
+                            const ListChoice& choice) const {
+  return lists_.means->ExpectedScore(scores, choice.sought_count) -
+         *choice.margin;
+}
+
+void ListIndex::SelectByMargin(std::span<const float> scores, float least,
+                               const ListChoice& choice,
+                               std::vector<std::int32_t>& lists) const {
+  SelectFrom(
+      scores, least,
+      [&](const std::vector<std::int32_t>& selected) {
+        double sum = 0;
+        for (const std::int32_t list : selected) sum += TrainedCount(list);
+        return sum >= choice.key_count;
+      },
+      lists);
+}
+
+// 4 bits tell which lists may be wanted; floats say which are. The best come
+// first: where a query is alone, little is then kept of the others.
+void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
+                              ListVisit& visit) const {
+  constexpr std::int64_t kMore = 8;
+  constexpr float kDeviations = 1.5;
+  thread_local std::vector<std::int32_t> likely;
+  thread_local std::vector<float> products;
+  thread_local std::vector<float> of_likely;
+  float least = kMinusInfinityF;
+  if (choice.margin) {
+    least = LeastScore(visit.scores, choice);
+    SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
+                   likely);
+  } else {
+    SelectBest(visit.scores,
+               std::min(list_count(),
+                        choice.probe_count + choice.probe_count / 2 + kMore),
+               likely);
+  }
+  const ScanQuery& query = visit.pass->query();
+  const double norm = visit.pass->coded().norm();
+  const auto factor = static_cast<float>(norm > 0 ? 1 / norm : 0);
+  for (const std::int32_t list : likely) lists_.PrefetchMean(list);
+  products.resize(likely.size());
+  of_likely.resize(likely.size());
+  ActiveKernels().DotRowsAt(
+      query.query.data(), lists_.means->means.data(), likely.data(),
+      static_cast<std::int64_t>(likely.size()), dim(), products.data());
+  if (!AllFinite(products)) visit.status = LogitOverflows("query");
+  for (std::size_t i = 0; i < likely.size(); ++i) {
+    const auto l = static_cast<std::size_t>(likely[i]);
+    of_likely[i] = scores[l] = factor * products[i] + lists_.means->reaches[l];
+    visit.pass->SetListProduct(likely[i], products[i]);
+  }
+  visit.knows_products = true;
+  if (choice.margin) {
+    SelectFrom(
+        of_likely, least,
+        [&](const std::vector<std::int32_t>& chosen) {
+          double sum = 0;
+          for (const std::int32_t i : chosen) {
+            sum += TrainedCount(likely[static_cast<std::size_t>(i)]);
+          }
+          return sum >= choice.key_count;
+        },
+        visit.lists);
+    BestFirst(of_likely, visit.lists);
+  } else {
+    SelectBest(of_likely, choice.probe_count, visit.lists);
+  }
+  for (std::int32_t& list : visit.lists) {
+    list = likely[static_cast<std::size_t>(list)];
+  }
+}
+
+void ListIndex::ChooseByScores(std::span<const float> scores,
+                               const ListChoice& choice,
+                               std::vector<std::int32_t>& lists) const {
+  if (choice.margin) {
+    SelectByMargin(scores, LeastScore(scores, choice), choice, lists);
+    BestFirst(scores, lists);
+  } else {
+    SelectBest(scores, choice.probe_count, lists);
+  }
+}
+
+}  // namespace attendant
