@@ -1,6 +1,6 @@
 // What tests of conversion share.
-#ifndef ATTENDANT_TESTS_SERVICE_CONVERT_FIXTURE_H_
-#define ATTENDANT_TESTS_SERVICE_CONVERT_FIXTURE_H_
+#ifndef ATTENDANT_TESTS_SERVICE_CONVERT_CONVERT_FIXTURE_H_
+#define ATTENDANT_TESTS_SERVICE_CONVERT_CONVERT_FIXTURE_H_
 
 #include <gmock/gmock.h>
 
@@ -39,4 +39,4 @@ inline CatalogSchema ShopSchema() {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_TESTS_SERVICE_CONVERT_FIXTURE_H_
+#endif  // ATTENDANT_TESTS_SERVICE_CONVERT_CONVERT_FIXTURE_H_

@@ -16,7 +16,7 @@
 #include "service/convert/attend.h"
 #include "service/convert/filter.h"
 #include "service/convert/sequence.h"
-#include "tests/service/convert_fixture.h"
+#include "tests/service/convert/convert_fixture.h"
 #include "tests/support/parse_proto.h"
 #include "tests/support/status_matchers.h"
 

@@ -21,7 +21,7 @@
 #include "service/convert/vector.h"
 #include "service/convert/wire.h"
 #include "service/handlers/import_call.h"
-#include "tests/service/convert_fixture.h"
+#include "tests/service/convert/convert_fixture.h"
 #include "tests/support/parse_proto.h"
 #include "tests/support/status_matchers.h"
 

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "service/calls/methods.h"
-#include "tests/service/rpc_roles.h"
+#include "tests/service/security/rpc_roles.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

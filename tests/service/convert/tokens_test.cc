@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/strings/escaping.h"
-#include "tests/service/convert_fixture.h"
+#include "tests/service/convert/convert_fixture.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {

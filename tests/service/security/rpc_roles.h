@@ -1,6 +1,6 @@
 // What a method ought to need of its caller.
-#ifndef ATTENDANT_TESTS_SERVICE_RPC_ROLES_H_
-#define ATTENDANT_TESTS_SERVICE_RPC_ROLES_H_
+#ifndef ATTENDANT_TESTS_SERVICE_SECURITY_RPC_ROLES_H_
+#define ATTENDANT_TESTS_SERVICE_SECURITY_RPC_ROLES_H_
 
 #include <google/protobuf/descriptor.h>
 
@@ -26,4 +26,4 @@ inline Role RoleByName(const google::protobuf::MethodDescriptor& method) {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_TESTS_SERVICE_RPC_ROLES_H_
+#endif  // ATTENDANT_TESTS_SERVICE_SECURITY_RPC_ROLES_H_

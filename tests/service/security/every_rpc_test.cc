@@ -17,8 +17,8 @@
 #include "absl/strings/str_cat.h"
 #include "service/calls/methods.h"
 #include "tests/service/raw_call.h"
-#include "tests/service/rpc_roles.h"
 #include "tests/service/secure_server.h"
+#include "tests/service/security/rpc_roles.h"
 
 namespace attendant {
 namespace {
