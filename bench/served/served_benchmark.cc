@@ -30,7 +30,7 @@
 #include "bench/served/echo_server.h"
 #include "client/api/client.h"
 #include "client/api/wire_vector.h"
-#include "client/load/closed_loop.h"
+#include "client/load/send/closed_loop.h"
 #include "core/base/status.h"
 #include "service/server.h"
 

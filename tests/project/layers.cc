@@ -79,6 +79,11 @@ constexpr Folder kFolders[] = {
     {"client/commands/administration", 2},
     {"client/commands/items", 2},
     {"client/commands/models", 2},
+    {"client/load/requests", 0},
+    {"client/load/results", 0},
+    {"client/load/send", 1},
+    {"client/load/report", 2},
+    {"client/load/run", 3},
 };
 
 std::optional<int> LevelOf(absl::string_view folder) {

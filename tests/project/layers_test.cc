@@ -127,12 +127,16 @@ TEST(LayersTest, ArrowsInClientPointDown) {
   ExpectArrowsPointDown({{"client/api", "client/files", "client/format"},
                          {"client/flags", "client/picture"},
                          {"client/doctor"},
-                         {"client/commands/shared", "client/load"},
+                         {"client/commands/shared", "client/load/run"},
                          {"client/attendant"}});
   ExpectArrowsPointDown({{"client/commands/shared"},
                          {"client/commands/attention", "client/commands/fits"},
                          {"client/commands/administration",
                           "client/commands/items", "client/commands/models"}});
+  ExpectArrowsPointDown({{"client/load/requests", "client/load/results"},
+                         {"client/load/send"},
+                         {"client/load/report"},
+                         {"client/load/run"}});
 }
 
 TEST(LayersTest, UnknownFolderMustBeGivenItsPlace) {
@@ -165,7 +169,7 @@ TEST(LayersTest, ServiceAndClientKnowTheWireAndNotEachOther) {
   }
   EXPECT_THAT(Check("service/a.cc", "\"client/api/client.h\""),
               ElementsAre(HasSubstr("on the wire only")));
-  EXPECT_THAT(Check("client/load/a.cc", "\"service/server.h\""),
+  EXPECT_THAT(Check("client/load/run/a.cc", "\"service/server.h\""),
               ElementsAre(HasSubstr("on the wire only")));
 }
 

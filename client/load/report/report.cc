@@ -1,0 +1,349 @@
+#include "client/load/report/report.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "client/format/text.h"
+#include "client/load/send/wire_sender.h"
+
+namespace attendant {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using Column = Table::Column;
+
+std::string FormatRate(double rate) {
+  return FormatCount(static_cast<std::int64_t>(rate + 0.5));
+}
+
+std::vector<Column> Columns(const std::vector<std::string>& titles) {
+  std::vector<Column> columns;
+  for (const std::string& title : titles) {
+    columns.push_back({.title = title, .align = Table::Align::kRight});
+  }
+  return columns;
+}
+
+std::string Summary(const LoadReport& report) {
+  const LoadResult& result = report.result;
+  const Tally& total = result.total;
+  const double seconds = absl::ToDoubleSeconds(result.duration);
+  std::string text;
+  if (report.rate) {
+    absl::StrAppendFormat(
+        &text,
+        "open loop at %g a second: %s sent in %.1f s, %s a second reached; "
+        "%s answered, %s refused, %s failed otherwise\n",
+        *report.rate, FormatCount(total.request_count()), seconds,
+        FormatRate(result.requests_per_second()),
+        FormatCount(total.answered_count()), FormatCount(total.refused_count()),
+        FormatCount(total.failed_count() - total.refused_count()));
+    absl::StrAppendFormat(
+        &text,
+        "generator    %s sent over %g ms late; p50 %s ms late, p99 %s, at most "
+        "%s\n",
+        FormatCount(result.late_count),
+        absl::ToDoubleMilliseconds(LoadResult::kLate),
+        FormatMs(result.lateness.AtPercentile(50)),
+        FormatMs(result.lateness.AtPercentile(99)),
+        FormatMs(result.lateness.max_ns()));
+    if (result.unsent_count > 0) {
+      absl::StrAppendFormat(
+          &text,
+          "not sent     %d: as many as %d waited for their answers already\n",
+          result.unsent_count, LoadResult::kMostWaiting);
+    }
+  } else {
+    absl::StrAppendFormat(&text,
+                          "closed loop: %s requests in %.1f s, %s a second\n",
+                          FormatCount(total.request_count()), seconds,
+                          FormatRate(result.requests_per_second()));
+  }
+  if (report.more_connection_count > 0) {
+    absl::StrAppendFormat(&text,
+                          "connections  %d more than asked for: as many as %d "
+                          "calls were under way on each\n",
+                          report.more_connection_count, WireSender::kMostCalls);
+  }
+  if (total.answered_count() > 0) {
+    absl::StrAppendFormat(
+        &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
+        total.latencies().mean_ns() / 1e6, FormatMs(total.latencies().min_ns()),
+        FormatMs(total.latencies().max_ns()));
+  } else {
+    text += "latency ms   no answers\n";
+  }
+  const std::int64_t timeout_count =
+      total.CountOf(absl::StatusCode::kDeadlineExceeded);
+  if (timeout_count > 0) {
+    absl::StrAppendFormat(&text,
+                          "timed out    %s, which no latency here counts: they "
+                          "would be among the longest\n",
+                          FormatCount(timeout_count));
+  }
+  if (total.refused_count() > 0) {
+    absl::StrAppendFormat(&text, "refused ms   p50 %s, p99 %s, at most %s\n",
+                          FormatMs(total.refusals().AtPercentile(50)),
+                          FormatMs(total.refusals().AtPercentile(99)),
+                          FormatMs(total.refusals().max_ns()));
+  }
+  text += "status      ";
+  for (const auto& [code, count] : total.status_counts()) {
+    absl::StrAppend(&text, " ", absl::StatusCodeToString(code), " ",
+                    FormatCount(count));
+  }
+  text += "\n";
+  for (const auto& [message, count] : result.error_counts) {
+    absl::StrAppendFormat(&text, "error        %d x %s\n", count,
+                          Printable(message));
+  }
+  if (report.writes) {
+    absl::StrAppendFormat(
+        &text,
+        "writes       %d due, %d sent, %d stored (%.0f a second), %d "
+        "refused%s%s\n",
+        report.writes->due_count, report.writes->sent_count,
+        report.writes->stored_count, report.writes->stored_per_second(),
+        report.writes->refused_count,
+        report.writes->first_refusal.ok()
+            ? ""
+            : absl::StrCat(", the first: ",
+                           Printable(report.writes->first_refusal.message())),
+        report.writes->status.ok()
+            ? ""
+            : absl::StrCat("; ended: ", report.writes->status.message()));
+  }
+  if (report.verify && report.verify->query_count > 0) {
+    absl::StrAppendFormat(
+        &text,
+        "verified     %d answers against exact, %d of them under load: recall "
+        "mean %.4f, lowest %.4f; largest difference of a logit %g, of a weight "
+        "%g\n",
+        report.verify->query_count, report.verify->under_load_count,
+        report.verify->mean_recall, report.verify->min_recall,
+        report.verify->max_logit_difference,
+        report.verify->max_weight_difference);
+  }
+  if (report.verify && report.verify->failed_count > 0) {
+    absl::StrAppendFormat(
+        &text, "not verified %d answers, whose checks failed, the first: %s\n",
+        report.verify->failed_count,
+        Printable(report.verify->first_failure.message()));
+  }
+  if (report.cleanup && report.cleanup->status.ok()) {
+    absl::StrAppendFormat(&text, "deleted      %d items that the load wrote\n",
+                          report.cleanup->deleted_count);
+  } else if (report.cleanup) {
+    absl::StrAppend(
+        &text, "left behind  items that the load may have written: ",
+        Printable(report.cleanup->status.message()),
+        "\n             to delete them: ", report.cleanup->command, "\n");
+  }
+  return text;
+}
+
+std::string PercentileTable(const Tally& total) {
+  Table table(Columns({"percentile", "ms", "answers above"}));
+  const LatencyHistogram& latencies = total.latencies();
+  for (const double percent : kReportedPercentiles) {
+    table.AddRow({absl::StrFormat("%g", percent),
+                  FormatMs(latencies.AtPercentile(percent)),
+                  FormatCount(latencies.CountAbove(percent))});
+  }
+  return table.Format({});
+}
+
+// One row a tally: what was asked, and what became of it.
+void AddTallyRow(Table& table, std::string name, const Tally& tally,
+                 double answers_per_second) {
+  const LatencyHistogram& latencies = tally.latencies();
+  std::vector<std::string> row = {
+      std::move(name), FormatCount(tally.request_count()),
+      FormatRate(answers_per_second), FormatCount(tally.failed_count())};
+  for (const double percent : {50., 99., 99.9, 100.}) {
+    row.push_back(latencies.count() == 0
+                      ? "-"
+                      : FormatMs(latencies.AtPercentile(percent)));
+  }
+  table.AddRow(std::move(row));
+}
+
+std::vector<Column> TallyColumns(const std::string& first) {
+  return Columns({first, "requests", "answers/s", "failed", "p50 ms", "p99 ms",
+                  "p99.9 ms", "max ms"});
+}
+
+// As ghz has it, which reads integers alone.
+Json PercentageToJson(double percent) {
+  const auto whole = static_cast<std::int64_t>(percent);
+  return static_cast<double>(whole) == percent ? Json(whole) : Json(percent);
+}
+
+Json LatenciesToJson(const Tally& tally) {
+  Json distribution = Json::array();
+  for (const double percent : kReportedPercentiles) {
+    distribution.push_back(
+        {{"percentage", PercentageToJson(percent)},
+         {"latency", tally.latencies().AtPercentile(percent)}});
+  }
+  return distribution;
+}
+
+// "DeadlineExceeded", as grpc-go has it, and so ghz.
+std::string GoCodeName(absl::StatusCode code) {
+  if (code == absl::StatusCode::kOk) return "OK";
+  if (code == absl::StatusCode::kCancelled) return "Canceled";
+  std::string name;
+  bool begins_word = true;
+  for (const char c : absl::StatusCodeToString(code)) {
+    if (c != '_') name += begins_word ? c : absl::ascii_tolower(c);
+    begins_word = c == '_';
+  }
+  return name;
+}
+
+Json StatusesToJson(const Tally& tally) {
+  Json statuses = Json::object();
+  for (const auto& [code, count] : tally.status_counts()) {
+    statuses[GoCodeName(code)] = count;
+  }
+  return statuses;
+}
+
+Json TallyToJson(const Tally& tally, double answers_per_second) {
+  return {{"count", tally.request_count()},
+          {"answersPerSecond", answers_per_second},
+          {"latencyDistribution", LatenciesToJson(tally)},
+          {"statusCodeDistribution", StatusesToJson(tally)}};
+}
+
+Json SlicesToJson(const LoadResult& result) {
+  Json slices = Json::array();
+  for (const SliceResult& slice : result.slices) {
+    Json json = {{"rate", slice.rate},
+                 {"seconds", absl::ToDoubleSeconds(slice.duration)}};
+    json.update(TallyToJson(slice.tally, slice.answers_per_second()));
+    slices.push_back(std::move(json));
+  }
+  return slices;
+}
+
+Json MomentsToJson(const LoadResult& result) {
+  Json moments = Json::array();
+  for (const Moment& moment : result.moments) {
+    moments.push_back({{"end", absl::ToInt64Nanoseconds(moment.end)},
+                       {"duration", absl::ToInt64Nanoseconds(moment.duration)},
+                       {"answered", moment.answered_count},
+                       {"failed", moment.failed_count},
+                       {"p50", moment.p50_ns},
+                       {"p90", moment.p90_ns},
+                       {"p99", moment.p99_ns},
+                       {"max", moment.max_ns}});
+  }
+  return moments;
+}
+
+}  // namespace
+
+std::string TextReport(const LoadReport& report) {
+  const LoadResult& result = report.result;
+  std::string text = Summary(report);
+  if (result.total.answered_count() > 0) {
+    absl::StrAppend(&text, "\n", PercentileTable(result.total));
+  }
+  if (result.kinds.size() > 1) {
+    Table table(TallyColumns("kind"));
+    for (const auto& [kind, tally] : result.kinds) {
+      AddTallyRow(table, kind, tally, result.AnswersPerSecond(tally));
+    }
+    absl::StrAppend(&text, "\n", table.Format({}));
+  }
+  if (result.slices.size() > 1) {
+    Table table(TallyColumns("rate"));
+    for (const SliceResult& slice : result.slices) {
+      AddTallyRow(table, FormatRate(slice.rate), slice.tally,
+                  slice.answers_per_second());
+    }
+    absl::StrAppend(&text, "\n", table.Format({}));
+  }
+  return text;
+}
+
+Json VerifyToJson(const VerifyResult& verify) {
+  Json json = {{"count", verify.query_count},
+               {"failed", verify.failed_count},
+               {"error", std::string(verify.first_failure.message())},
+               {"underLoad", verify.under_load_count}};
+  if (verify.query_count == 0) return json;
+  json["recall"] = verify.mean_recall;
+  json["lowestRecall"] = verify.min_recall;
+  json["maxLogitDifference"] = verify.max_logit_difference;
+  json["maxWeightDifference"] = verify.max_weight_difference;
+  return json;
+}
+
+Json ToJson(const LoadReport& report) {
+  const LoadResult& result = report.result;
+  const Tally& total = result.total;
+  Json json;
+  json["date"] = absl::FormatTime(report.date, absl::UTCTimeZone());
+  json["version"] = ATTENDANT_VERSION;
+  json["count"] = total.request_count();
+  json["total"] = absl::ToInt64Nanoseconds(result.duration);
+  json["average"] = static_cast<std::int64_t>(total.latencies().mean_ns());
+  json["fastest"] = total.latencies().min_ns();
+  json["slowest"] = total.latencies().max_ns();
+  json["rps"] = result.requests_per_second();
+  json["latencyDistribution"] = LatenciesToJson(total);
+  json["statusCodeDistribution"] = StatusesToJson(total);
+  json["errorDistribution"] = result.error_counts;
+  if (report.rate) {
+    json["openLoop"] = {{"rate", *report.rate},
+                        {"sent", total.request_count()},
+                        {"answered", total.answered_count()},
+                        {"refused", total.refused_count()},
+                        {"refusedP99", total.refusals().AtPercentile(99)},
+                        {"unsent", result.unsent_count},
+                        {"late", result.late_count},
+                        {"lateP99", result.lateness.AtPercentile(99)},
+                        {"latest", result.lateness.max_ns()}};
+    json["slices"] = SlicesToJson(result);
+  }
+  if (result.kinds.size() > 1) {
+    for (const auto& [kind, tally] : result.kinds) {
+      json["kinds"][kind] = TallyToJson(tally, result.AnswersPerSecond(tally));
+    }
+  }
+  if (report.writes) {
+    json["writes"] = {
+        {"due", report.writes->due_count},
+        {"sent", report.writes->sent_count},
+        {"stored", report.writes->stored_count},
+        {"refused", report.writes->refused_count},
+        {"firstRefusal", std::string(report.writes->first_refusal.message())},
+        {"storedPerSecond", report.writes->stored_per_second()},
+        {"error", std::string(report.writes->status.message())}};
+  }
+  json["options"] = report.options;
+  json["moreConnections"] = report.more_connection_count;
+  if (report.verify) json["verify"] = VerifyToJson(*report.verify);
+  if (report.cleanup) {
+    json["cleanup"] = {{"deleted", report.cleanup->deleted_count},
+                       {"error", std::string(report.cleanup->status.message())},
+                       {"command", report.cleanup->command}};
+  }
+  json["moments"] = MomentsToJson(result);
+  return json;
+}
+
+std::string JsonReport(const LoadReport& report) {
+  // Messages of a server may be any bytes.
+  return ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) +
+         "\n";
+}
+
+}  // namespace attendant
