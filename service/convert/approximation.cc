@@ -1,5 +1,6 @@
 #include "service/convert/approximation.h"
 
+#include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "service/convert/enum.h"
 
@@ -35,6 +36,11 @@ absl::StatusOr<Approximation> ApproximationFromProto(
                                      "approximation.linformer.reduction_kind"));
       options.kind = kind.value_or(ReductionKind::kSegmentMeans);
       if (wire.linformer().has_seed()) {
+        if (options.kind != ReductionKind::kRandom) {
+          return InvalidField("approximation.linformer.seed",
+                              absl::StrCat(wire.linformer().seed()),
+                              "nothing without reduction_kind RANDOM");
+        }
         options.seed = static_cast<std::uint64_t>(wire.linformer().seed());
       }
       return Approximation(options);

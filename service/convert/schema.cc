@@ -107,6 +107,11 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
   ATTENDANT_ASSIGN_OR_RETURN(const KeyFieldSchema wanted,
                              KeyFieldFromProto(wire));
   if (mask.temperature) {
+    // Nobody means 1, which would undo what was fitted.
+    if (!wire.has_temperature()) {
+      return InvalidField("temperature", "none",
+                          "one, as update_mask names it");
+    }
     ATTENDANT_RETURN_IF_ERROR(
         ValidateTemperature(wanted.temperature, "temperature"));
     field.temperature = wanted.temperature;
@@ -201,6 +206,11 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
   if (request.key_fields_size() > 0 && !has_paths) {
     return InvalidField("update_mask", "no paths",
                         "the defaults of key_fields that change");
+  }
+  if (request.key_fields_size() == 0 && request.text_encoders_size() == 0 &&
+      !has_paths) {
+    return InvalidField("key_fields", "none",
+                        "key fields or text_encoders to change");
   }
   if (request.key_fields_size() == 0 && has_paths) {
     return InvalidField("key_fields", "none",

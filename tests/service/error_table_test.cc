@@ -241,6 +241,23 @@ TEST_F(ErrorTableTest, PooledValueThatOverflowsIsInvalidArgument) {
   EXPECT_TRUE(AttendText(query + "omit_pooled_value: true").ok());
 }
 
+TEST_F(ErrorTableTest, UpdatesThatSayTooLittle) {
+  const auto update = [&](const std::string& fields) {
+    grpc::ClientContext context;
+    v1::UpdateCatalogResponse response;
+    return catalog_stub_->UpdateCatalog(
+        &context,
+        Parse<v1::UpdateCatalogRequest>(absl::StrCat("name: 'shop' ", fields)),
+        &response);
+  };
+  ExpectInvalid(update(""), "key_fields");
+  ExpectInvalid(update("update_mask { paths: 'temperature' }"), "key_fields");
+  ExpectInvalid(update("key_fields { name: 'k' }"), "update_mask");
+  ExpectInvalid(update("key_fields { name: 'k' } "
+                       "update_mask { paths: 'temperature' }"),
+                "key_fields[0].temperature");
+}
+
 TEST_F(ErrorTableTest, ZeroNormUnderCosine) {
   ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
                          "name: 'round' schema { key_fields { name: 'k' "

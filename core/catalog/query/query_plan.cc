@@ -38,23 +38,71 @@ bool RanksAlike(ScoreKind a, ScoreKind b) {
          (a == ScoreKind::kAdditive) == (b == ScoreKind::kAdditive);
 }
 
+absl::string_view NameOf(WeightScope scope) {
+  switch (scope) {
+    case WeightScope::kShortlist:
+      return "SHORTLIST";
+    case WeightScope::kReturned:
+      return "RETURNED";
+    case WeightScope::kCatalog:
+      return "CATALOG";
+  }
+  return "";
+}
+
+absl::string_view NameOf(MassMethod method) {
+  switch (method) {
+    case MassMethod::kExact:
+      return "EXACT";
+    case MassMethod::kBound:
+      return "BOUND";
+    case MassMethod::kEstimate:
+      return "ESTIMATE";
+    case MassMethod::kUnknown:
+      return "UNKNOWN";
+  }
+  return "";
+}
+
+// What other activations than SOFTMAX leave no choice in.
+absl::Status CheckNeedsNoSoftmax(const AttendQuery& query) {
+  constexpr char kNothing[] =
+      "nothing with activation_kind SIGMOID or NONE, whose weights are each "
+      "their own";
+  if (query.mass_method) {
+    return InvalidField("mass_method", NameOf(*query.mass_method), kNothing);
+  }
+  if (query.mass_precision) {
+    return InvalidField("mass_precision", NumberText(*query.mass_precision),
+                        kNothing);
+  }
+  if (query.weight_scope) {
+    return InvalidField("weight_scope", NameOf(*query.weight_scope), kNothing);
+  }
+  if (query.pool_scope) {
+    return InvalidField("pool_scope", NameOf(*query.pool_scope), kNothing);
+  }
+  if (query.min_mass) {
+    return InvalidField("min_mass", NumberText(*query.min_mass), kNothing);
+  }
+  if (query.select_kind != SelectKind::kSoft) {
+    return InvalidField(
+        "select_kind",
+        query.select_kind == SelectKind::kHard ? "HARD" : "SAMPLE", kNothing);
+  }
+  return absl::OkStatus();
+}
+
 // What SAMPLE, HARD and other activations than SOFTMAX leave no choice in.
 absl::Status CheckChoices(const AttendQuery& query) {
   const bool soft = query.select_kind == SelectKind::kSoft;
   const bool sample = query.select_kind == SelectKind::kSample;
   if (query.activation_kind != ActivationKind::kSoftmax) {
-    absl::string_view field;
-    if (!soft) field = "select_kind";
-    if (query.min_mass) field = "min_mass";
-    if (query.pool_scope) field = "pool_scope";
-    if (query.weight_scope) field = "weight_scope";
-    if (query.mass_precision) field = "mass_precision";
-    if (query.mass_method) field = "mass_method";
-    if (!field.empty()) {
-      return InvalidField(field, "a choice that needs a softmax",
-                          "nothing with activation_kind SIGMOID or NONE, "
-                          "whose weights are each their own");
-    }
+    ATTENDANT_RETURN_IF_ERROR(CheckNeedsNoSoftmax(query));
+  }
+  if (query.omit_pooled_value && query.pool_scope) {
+    return InvalidField("pool_scope", NameOf(*query.pool_scope),
+                        "nothing with omit_pooled_value");
   }
   if (query.min_mass) {
     if (!(*query.min_mass > 0 && *query.min_mass <= 1)) {
@@ -96,9 +144,15 @@ absl::Status CheckGoals(const AttendQuery& query) {
       return InvalidField("probe_count", absl::StrCat(*query.probe_count),
                           "1 or more");
     }
-    if (query.recall) {
+    absl::string_view want;
+    if (query.recall) want = "nothing beside recall, which it stands for";
+    if (query.allow_list) want = "nothing with allow_list, which is all scored";
+    if (query.scan_mode == ScanMode::kExact) {
+      want = "nothing with scan_mode EXACT, which scores all";
+    }
+    if (!want.empty()) {
       return InvalidField("probe_count", absl::StrCat(*query.probe_count),
-                          "nothing beside recall, which it stands for");
+                          want);
     }
   }
   if (query.mass_precision &&
@@ -162,16 +216,22 @@ absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
     const auto refused = [](std::optional<WeightScope> scope) {
       return scope.has_value() && *scope != WeightScope::kReturned;
     };
-    if (refused(query.weight_scope) || refused(query.pool_scope)) {
-      return InvalidField(
-          refused(query.weight_scope) ? "weight_scope" : "pool_scope",
-          "another scope than RETURNED",
-          "RETURNED or nothing with select_kind HARD, whose one weight is 1");
+    constexpr char kReturned[] =
+        "RETURNED or nothing with select_kind HARD, whose one weight is 1";
+    if (refused(query.weight_scope)) {
+      return InvalidField("weight_scope", NameOf(*query.weight_scope),
+                          kReturned);
+    }
+    if (refused(query.pool_scope)) {
+      return InvalidField("pool_scope", NameOf(*query.pool_scope), kReturned);
     }
   }
   plan.weight_scope = query.weight_scope.value_or(default_scope);
   if (!query.omit_pooled_value) {
-    plan.pool_scope = query.pool_scope.value_or(plan.weight_scope);
+    // Draws need no value of what they were not drawn to.
+    plan.pool_scope = query.pool_scope.value_or(
+        plan.select_kind == SelectKind::kSample ? WeightScope::kReturned
+                                                : plan.weight_scope);
   }
   return absl::OkStatus();
 }

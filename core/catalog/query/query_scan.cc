@@ -173,8 +173,10 @@ ScanTrace& QueryScan::Note(const HeadScan& scan, absl::Duration time) {
   trace.head = static_cast<int>(scans_.heads.size());
   trace.index_kind = scan.index_kind;
   trace.exhaustive = plan_->exhaustive || takes_every_key_;
-  trace.probe_count =
-      probe_count_ > 0 ? probe_count_ : plan_->goals.probe_count;
+  if (!trace.exhaustive) {
+    trace.probe_count =
+        probe_count_ > 0 ? probe_count_ : plan_->goals.probe_count;
+  }
   trace.scored_count = scan.scored_count;
   trace.visited_list_count = scan.visited_list_count;
   trace.shared_query_count = scan.shared_query_count;

@@ -331,16 +331,14 @@ TEST(UpdatedKeyFieldsTest, KeysGoToDiskAndBack) {
 
 TEST(UpdatedKeyFieldsTest, NamedButUnsetGoesBackToTheDefault) {
   std::vector<KeyFieldSchema> fields = ShopSchema().key_fields;
-  fields[0].temperature = 7;
   fields[0].combine_kind = CombineKind::kUnit;
   fields[0].index_kind = IndexKind::kIvf;
   ASSERT_OK_AND_ASSIGN(
       const auto updated,
-      UpdatedKeyFields(
-          Parse<v1::UpdateCatalogRequest>(
-              "key_fields { name: 'title' } update_mask { paths: 'temperature' "
-              "paths: 'combine_kind' paths: 'index_kind' }"),
-          fields));
+      UpdatedKeyFields(Parse<v1::UpdateCatalogRequest>(
+                           "key_fields { name: 'title' } update_mask { "
+                           "paths: 'combine_kind' paths: 'index_kind' }"),
+                       fields));
   EXPECT_EQ(updated, ShopSchema().key_fields);
 }
 
@@ -357,12 +355,15 @@ TEST(UpdatedKeyFieldsTest, NamesWhatIsWrong) {
   ExpectInvalid(status("key_fields { name: 'title' } update_mask { paths: "
                        "'temperature' paths: 'dimension' }"),
                 "update_mask.paths[1]", "got \"dimension\"");
+  ExpectInvalid(status("key_fields { name: 'title' } "
+                       "update_mask { paths: 'temperature' }"),
+                "key_fields[0].temperature", "got none");
   ExpectInvalid(status("key_fields { name: 'x' } update_mask { paths: "
                        "'temperature' }"),
                 "key_fields[0].name", "got \"x\"");
   ExpectInvalid(
       status("key_fields { name: 'title' } key_fields { name: 'title' } "
-             "update_mask { paths: 'temperature' }"),
+             "update_mask { paths: 'index_kind' }"),
       "key_fields[1].name", "again");
   for (const char* temperature : {"0", "-1", "inf", "nan"}) {
     ExpectInvalid(status(absl::StrCat(

@@ -513,6 +513,8 @@ TEST_F(SequenceServiceTest, ApproximationsSayThatTheyAre) {
       grpc::StatusCode::RESOURCE_EXHAUSTED, "approximation.lsh.round_count");
   refused("approximation { linformer { row_count: 0 } }",
           "approximation.linformer.row_count");
+  refused("approximation { linformer { seed: 3 } }",
+          "approximation.linformer.seed");
   refused("approximation { linformer { reduction_kind: 9 } }",
           "approximation.linformer.reduction_kind");
   refused("approximation { linformer {} } causal: true", "causal");

@@ -179,6 +179,9 @@ TEST_F(AttendTest, PoolsOverTheScopeAskedFor) {
   EXPECT_NEAR(all.pooled_value->values[0], (std::exp(1) + 5) / z, 1e-5);
   EXPECT_NEAR(all.pooled_value->values[2], (std::exp(-1) + 5) / z, 1e-5);
   query.omit_pooled_value = true;
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("pool_scope: got CATALOG")));
+  query.pool_scope = std::nullopt;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer none, Ask(query));
   EXPECT_FALSE(none.pooled_value.has_value());
 }

@@ -396,6 +396,18 @@ TEST_F(GuessedMassTest, GoalsOutOfRangeAreRefusedByName) {
         query.recall = 0.9;
       },
       "probe_count");
+  refused(
+      [](AttendQuery& query) {
+        query.probe_count = 8;
+        query.scan_mode = ScanMode::kExact;
+      },
+      "probe_count: got 8, want nothing with scan_mode EXACT");
+  refused(
+      [](AttendQuery& query) {
+        query.probe_count = 8;
+        query.allow_list = {"a"};
+      },
+      "probe_count: got 8, want nothing with allow_list");
   refused([](AttendQuery& query) { query.mass_method = MassMethod::kUnknown; },
           "mass_method");
   refused(
@@ -404,7 +416,7 @@ TEST_F(GuessedMassTest, GoalsOutOfRangeAreRefusedByName) {
         query.activation_kind = ActivationKind::kSigmoid;
         query.mass_method = MassMethod::kBound;
       },
-      "mass_method");
+      "mass_method: got BOUND");
 }
 
 }  // namespace

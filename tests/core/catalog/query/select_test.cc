@@ -227,6 +227,17 @@ TEST_F(SelectTest, MaskedItemsAreNeverDrawn) {
   EXPECT_EQ(none.slate->log_probability, 0);
 }
 
+TEST_F(SelectTest, DrawsArePooledOverThemselvesUnlessMoreIsAskedFor) {
+  OpenLogs(4);
+  AttendQuery query = SampleQuery(2, 1);
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer drawn, Ask(query));
+  EXPECT_EQ(drawn.pooled_value->scope, WeightScope::kReturned);
+  EXPECT_EQ(drawn.weight_scope, WeightScope::kCatalog);
+  query.pool_scope = WeightScope::kCatalog;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer all, Ask(query));
+  EXPECT_EQ(all.pooled_value->scope, WeightScope::kCatalog);
+}
+
 TEST_F(SelectTest, ChoicesOfSampleAreForSampleAlone) {
   OpenLogs(4);
   AttendQuery query = VectorQuery({1});
