@@ -113,7 +113,7 @@ class Importer::Stream
       progress_.acknowledged_count = response_.acknowledged_count();
       progress_.stored_count = response_.stored_count();
       progress_.refused_count += response_.failures_size();
-      progress_.snapshot_token = response_.snapshot_token();
+      progress_.state_token = response_.state_token();
       for (v1::ImportFailure& failure : *response_.mutable_failures()) {
         failures_.push_back(std::move(failure));
       }
@@ -286,8 +286,8 @@ ImportProgress Importer::progress() const {
   progress.acknowledged_count += progress_before_.acknowledged_count;
   progress.stored_count += progress_before_.stored_count;
   progress.refused_count += progress_before_.refused_count;
-  if (progress.snapshot_token.empty()) {
-    progress.snapshot_token = progress_before_.snapshot_token;
+  if (progress.state_token.empty()) {
+    progress.state_token = progress_before_.state_token;
   }
   return progress;
 }

@@ -35,7 +35,7 @@ struct ImportProgress {
   std::int64_t acknowledged_count = 0;  // durable, or refused
   std::int64_t stored_count = 0;
   std::int64_t refused_count = 0;
-  std::string snapshot_token;  // of the state with all that was acknowledged
+  std::string state_token;  // of the state with all that was acknowledged
 };
 
 // One import. Used by one thread: Add, ..., Finish. Made by

@@ -51,7 +51,7 @@ class CallRecord {
     if (work_begin_ == SteadyTime::max()) work_begin_ = SteadyNow();
   }
   // Until a worker took it; if none has yet, until now.
-  absl::Duration queue_time() const {
+  absl::Duration queue_duration() const {
     const bool begun = work_begin_ != SteadyTime::max();
     return absl::FromChrono((begun ? work_begin_ : SteadyNow()) - begin_);
   }

@@ -12,21 +12,23 @@ namespace attendant {
 
 void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire) {
   const AttendTrace& attend = trace.attend;
-  DurationToProto(trace.read_time, wire->mutable_read_time());
-  DurationToProto(attend.plan_time, wire->mutable_plan_time());
-  DurationToProto(attend.scan_time, wire->mutable_scan_time());
-  DurationToProto(attend.answer_time, wire->mutable_answer_time());
-  DurationToProto(trace.reply_time, wire->mutable_reply_time());
+  DurationToProto(trace.read_duration, wire->mutable_read_duration());
+  DurationToProto(attend.plan_duration, wire->mutable_plan_duration());
+  DurationToProto(attend.scan_duration, wire->mutable_scan_duration());
+  DurationToProto(attend.answer_duration, wire->mutable_answer_duration());
+  DurationToProto(trace.reply_duration, wire->mutable_reply_duration());
   for (const ScanTrace& scan : attend.scans) {
     v1::ScanStep* step = wire->add_scans();
     step->set_head(scan.head);
     step->set_index_kind(EnumToProto<v1::IndexKind>(scan.index_kind));
     step->set_exhaustive(scan.exhaustive);
-    step->set_probe_count(scan.probe_count);
+    if (scan.probe_count > 0) {
+      step->set_probe_count(static_cast<std::int32_t>(scan.probe_count));
+    }
     step->set_scored_count(scan.scored_count);
     step->set_visited_list_count(scan.visited_list_count);
     step->set_shared_query_count(scan.shared_query_count);
-    DurationToProto(scan.time, step->mutable_time());
+    DurationToProto(scan.time, step->mutable_scan_duration());
     step->set_not_enough_reason(std::string(scan.not_enough));
   }
   wire->set_candidate_count(attend.candidate_count);

@@ -12,13 +12,13 @@ namespace attendant {
 
 // Core's trace, and what the service does before and after.
 struct CallTrace {
-  absl::Duration read_time;   // the request, its filter included
-  absl::Duration reply_time;  // to fill in the reply
+  absl::Duration read_duration;   // the request, its filter included
+  absl::Duration reply_duration;  // to fill in the reply
   int segment_count = 0;
   AttendTrace attend;
 };
 
-// All but request_id and queue_time.
+// All but request_id and queue_duration.
 void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire);
 
 // For the log, with the names of the proto's fields.

@@ -132,8 +132,8 @@ class LongCall final
     }
     next_report_ = SteadyAfter(kProgressInterval);
     Response response;
-    response.mutable_progress()->set_done_byte_count(done);
-    response.mutable_progress()->set_total_byte_count(total);
+    response.mutable_progress()->set_done_bytes(done);
+    response.mutable_progress()->set_total_bytes(total);
     progress_.Clear();
     // A few bytes always fit.
     SerialiseMessage(response, backend_.max_message_bytes, &progress_)

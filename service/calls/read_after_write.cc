@@ -15,7 +15,7 @@ absl::Status CheckVisible(const LiveCatalog& catalog, absl::string_view token,
                           absl::string_view field) {
   if (token.empty()) return absl::OkStatus();
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogState state,
-                             ParseSnapshotToken(token, field));
+                             ParseStateToken(token, field));
   // Before the snapshot: what is visible then was assigned.
   const std::int64_t assigned = catalog.assigned_sequence();
   const std::shared_ptr<const Snapshot> snapshot = catalog.snapshot();

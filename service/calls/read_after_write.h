@@ -30,10 +30,10 @@ absl::Status CheckVisible(const LiveCatalog& catalog, absl::string_view token,
 // tried again.
 bool IsNotVisibleYet(const absl::Status& status);
 
-// FindCatalog, and then CheckVisible of a token in the field snapshot_token.
+// FindCatalog, and then CheckVisible of a token in the field state_token.
 absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalogShowing(
     const Backend& backend, absl::string_view name, absl::string_view field,
-    absl::string_view token, absl::string_view token_field = "snapshot_token");
+    absl::string_view token, absl::string_view token_field = "state_token");
 
 }  // namespace attendant
 

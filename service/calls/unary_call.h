@@ -69,10 +69,10 @@ class UnaryCall final : public PooledCall {
     if (!record_.method().is_query) return;
     // The stages that all queries have.
     v1::QueryPlan plan;
-    DurationToProto(record_.queue_time(), plan.mutable_queue_time());
-    DurationToProto(read_time_, plan.mutable_read_time());
-    DurationToProto(answer_time_, plan.mutable_answer_time());
-    DurationToProto(reply_time_, plan.mutable_reply_time());
+    DurationToProto(record_.queue_duration(), plan.mutable_queue_duration());
+    DurationToProto(read_duration_, plan.mutable_read_duration());
+    DurationToProto(answer_duration_, plan.mutable_answer_duration());
+    DurationToProto(reply_duration_, plan.mutable_reply_duration());
     fields.emplace_back("plan", LogValue::Json(PlanToJson(plan)));
   }
 
@@ -81,7 +81,7 @@ class UnaryCall final : public PooledCall {
     absl::Status status = interrupt_.Check();
     if (!status.ok()) return status;
     if (message_ == nullptr) {
-      const Stopwatch read(read_time_);
+      const Stopwatch read(read_duration_);
       Request* message = NewMessage<Request>();
       status = ParseMessage(request_, message);
       if (!status.ok()) return status;
@@ -94,11 +94,11 @@ class UnaryCall final : public PooledCall {
     }
     reply_->Clear();
     {
-      const Stopwatch answer(answer_time_);
+      const Stopwatch answer(answer_duration_);
       status = CallHandler();
     }
     if (!status.ok()) return status;
-    const Stopwatch reply(reply_time_);
+    const Stopwatch reply(reply_duration_);
     return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
   }
 
@@ -123,9 +123,9 @@ class UnaryCall final : public PooledCall {
   };
 
   const Handle handler_;
-  absl::Duration read_time_;
-  absl::Duration answer_time_;  // of all tries
-  absl::Duration reply_time_;
+  absl::Duration read_duration_;
+  absl::Duration answer_duration_;  // of all tries
+  absl::Duration reply_duration_;
   Request* message_ = nullptr;  // null: not parsed yet
   Response* reply_ = nullptr;
 };

@@ -213,8 +213,7 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
   wire->set_score_kind(EnumToProto<v1::ScoreKind>(answer.score_kind));
   const auto field = static_cast<std::size_t>(answer.key_field);
   wire->set_key_field(snapshot.schema->key_fields[field].name);
-  wire->set_snapshot_token(
-      SnapshotToken(snapshot.catalog_uid, snapshot.sequence));
+  wire->set_state_token(StateToken(snapshot.catalog_uid, snapshot.sequence));
   v1::AttendStats* stats = wire->mutable_stats();
   stats->set_scored_count(answer.scored_count);
   stats->set_eligible_count(answer.eligible_count);

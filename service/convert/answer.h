@@ -13,7 +13,7 @@
 
 namespace attendant {
 
-// All but stats.compute_time. `snapshot` is the one that answered.
+// All but stats.compute_duration. `snapshot` is the one that answered.
 // ReplyTooLarge as soon as the items alone take more than max_bytes; Cancelled
 // or DeadlineExceeded as `interrupt` says.
 absl::Status AttendAnswerToProto(const AttendAnswer& answer,

@@ -133,7 +133,7 @@ void KindToProto(const AdditiveNetwork& network, v1::AttentionModel* wire) {
 
 // Sets what depends on the kind.
 void SummariseKind(const MultiHeadProjections& heads, v1::ModelSummary* wire) {
-  wire->set_kind("multi_head");
+  wire->set_model_kind(v1::MODEL_KIND_MULTI_HEAD);
   wire->set_head_key_dimension(static_cast<std::int32_t>(heads.head_key_dim()));
   wire->set_head_value_dimension(
       static_cast<std::int32_t>(heads.head_value_dim(0)));
@@ -141,11 +141,11 @@ void SummariseKind(const MultiHeadProjections& heads, v1::ModelSummary* wire) {
 }
 
 void SummariseKind(const BilinearForm& /*form*/, v1::ModelSummary* wire) {
-  wire->set_kind("bilinear");
+  wire->set_model_kind(v1::MODEL_KIND_BILINEAR);
 }
 
 void SummariseKind(const AdditiveNetwork& /*network*/, v1::ModelSummary* wire) {
-  wire->set_kind("additive");
+  wire->set_model_kind(v1::MODEL_KIND_ADDITIVE);
 }
 
 }  // namespace

@@ -192,8 +192,7 @@ absl::Status RankAnswerToProto(const RankAnswer& answer,
     wire->add_unknown_item_ids(id);
   }
   wire->set_scored_count(answer.scored_count);
-  wire->set_snapshot_token(
-      SnapshotToken(snapshot.catalog_uid, snapshot.sequence));
+  wire->set_state_token(StateToken(snapshot.catalog_uid, snapshot.sequence));
   return absl::OkStatus();
 }
 

@@ -26,7 +26,7 @@ absl::Status ContextToProto(const SequenceContext& context,
 absl::StatusOr<RankQuery> RankQueryFromProto(
     const v1::RankCandidatesRequest& wire);
 
-// All but compute_time. `snapshot` is the one that answered. ReplyTooLarge as
+// All but compute_duration. `snapshot` is the one that answered. ReplyTooLarge as
 // soon as the candidates alone take more than max_bytes.
 absl::Status RankAnswerToProto(const RankAnswer& answer,
                                const Snapshot& snapshot, std::int64_t max_bytes,

@@ -53,8 +53,7 @@ std::optional<std::string> Open(absl::string_view token,
 
 }  // namespace
 
-std::string SnapshotToken(absl::string_view catalog_uid,
-                          std::int64_t sequence) {
+std::string StateToken(absl::string_view catalog_uid, std::int64_t sequence) {
   // Queries between two writes have one token.
   thread_local CatalogState last = {.catalog_uid = "", .sequence = -1};
   thread_local std::string token;
@@ -65,8 +64,8 @@ std::string SnapshotToken(absl::string_view catalog_uid,
   return token;
 }
 
-absl::StatusOr<CatalogState> ParseSnapshotToken(absl::string_view token,
-                                                absl::string_view field) {
+absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
+                                             absl::string_view field) {
   const std::optional<std::string> content = Open(token, kSnapshotPrefix);
   if (content.has_value()) {
     CatalogState state;
@@ -78,8 +77,7 @@ absl::StatusOr<CatalogState> ParseSnapshotToken(absl::string_view token,
       return state;
     }
   }
-  return InvalidField(field, "no token of ours",
-                      "the snapshot_token of a reply");
+  return InvalidField(field, "no token of ours", "the state_token of a reply");
 }
 
 std::string PageToken(absl::string_view listing, absl::string_view after) {

@@ -11,7 +11,7 @@
 namespace attendant {
 
 // Stands for a state of a catalog; sequence >= 0.
-std::string SnapshotToken(absl::string_view catalog_uid, std::int64_t sequence);
+std::string StateToken(absl::string_view catalog_uid, std::int64_t sequence);
 
 // The state of a catalog after its write of this number.
 struct CatalogState {
@@ -20,7 +20,7 @@ struct CatalogState {
 };
 
 // What a token stands for. InvalidArgument naming `field` if it is not one.
-absl::StatusOr<CatalogState> ParseSnapshotToken(absl::string_view token,
+absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
                                                 absl::string_view field);
 
 // Says where the next page begins: after the entry `after` of the listing

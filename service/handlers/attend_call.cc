@@ -159,7 +159,7 @@ class AttendCall final : public PooledCall {
     }
     v1::QueryPlan plan;
     TraceToProto(trace_, &plan);
-    DurationToProto(record_.queue_time(), plan.mutable_queue_time());
+    DurationToProto(record_.queue_duration(), plan.mutable_queue_duration());
     fields.emplace_back("plan", LogValue::Json(PlanToJson(plan)));
   }
 
@@ -213,8 +213,8 @@ class AttendCall final : public PooledCall {
     positions.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
       AttendCall* call = call_at(i);
-      const absl::Status visible = CheckVisible(
-          **catalog, call->message_->snapshot_token(), "snapshot_token");
+      const absl::Status visible =
+          CheckVisible(**catalog, call->message_->state_token(), "state_token");
       if (!visible.ok()) {
         calls[i] = nullptr;
         call->ReplyOrWait(visible);
@@ -252,8 +252,8 @@ class AttendCall final : public PooledCall {
       }
       if (reply_->has_plan()) {
         reply_->mutable_plan()->set_request_id(record_.request_id());
-        DurationToProto(record_.queue_time(),
-                        reply_->mutable_plan()->mutable_queue_time());
+        DurationToProto(record_.queue_duration(),
+                        reply_->mutable_plan()->mutable_queue_duration());
       }
       return SerialiseMessage(*reply_, backend_.max_message_bytes, &response_);
     }));

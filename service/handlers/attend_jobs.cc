@@ -21,7 +21,7 @@ namespace {
 // A request as core takes it.
 struct Asked {
   std::size_t job = 0;
-  absl::Duration read_time;
+  absl::Duration read_duration;
   AttendQuery query;
   ReadMask mask;
 };
@@ -86,19 +86,19 @@ void AnswerJobs(
     const SteadyTime begin = SteadyNow();
     absl::StatusOr<Asked> read = Read(backend, snapshot, jobs[j]);
     if (!read.ok()) {
-      jobs[j].trace->read_time = TimeSince(begin);
+      jobs[j].trace->read_duration = TimeSince(begin);
       answered(j, read.status());
       continue;
     }
     asked.push_back(*std::move(read));
     asked.back().job = j;
-    asked.back().read_time = TimeSince(begin);
+    asked.back().read_duration = TimeSince(begin);
   }
   absl::InlinedVector<AttendTask, 1> tasks;
   tasks.reserve(asked.size());
   for (const Asked& each : asked) {
     const AttendJob& job = jobs[each.job];
-    job.trace->read_time = each.read_time;
+    job.trace->read_duration = each.read_duration;
     job.trace->segment_count = static_cast<int>(snapshot.segments.size());
     tasks.push_back({&each.query, job.interrupt, &job.trace->attend});
   }
@@ -119,8 +119,8 @@ void AnswerJobs(
             AttendAnswerToProto(*answer, snapshot, each.mask, *job.max_bytes,
                                 *job.interrupt, response);
         DurationToProto(absl::FromChrono(made - begin),
-                        response->mutable_stats()->mutable_compute_time());
-        job.trace->reply_time = TimeSince(made);
+                        response->mutable_stats()->mutable_compute_duration());
+        job.trace->reply_duration = TimeSince(made);
         job.trace->attend = answer->trace;
         if (job.request->explain()) {
           TraceToProto(*job.trace, response->mutable_plan());

@@ -36,8 +36,8 @@ absl::Status CheckQuery(const Backend& backend,
     return InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
                         "nothing, or the batch's catalog");
   }
-  if (!query.snapshot_token().empty()) {
-    return InvalidField("snapshot_token", "one in a batch",
+  if (!query.state_token().empty()) {
+    return InvalidField("state_token", "one in a batch",
                         "nothing: the batch has one for all");
   }
   return CheckLimits(backend.limits, query);
@@ -118,9 +118,8 @@ absl::Status BatchAttend(Backend& backend,
                          const Interrupt& interrupt,
                          v1::BatchAttendResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog,
-      FindCatalogShowing(backend, request.catalog(), "catalog",
-                         request.snapshot_token()));
+      const auto catalog, FindCatalogShowing(backend, request.catalog(),
+                                             "catalog", request.state_token()));
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.requests_size(), 1, backend.limits.batch, "requests"));
   const auto snapshot = catalog->snapshot();

@@ -81,7 +81,7 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
                         v1::GetCatalogResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
                              FindCatalogShowing(backend, request.name(), "name",
-                                                request.snapshot_token()));
+                                                request.state_token()));
   CatalogToProto(*catalog, response->mutable_catalog());
   ServerMemoryToProto(backend.catalogs->memory_use(),
                       response->mutable_server_memory());

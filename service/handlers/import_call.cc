@@ -195,8 +195,8 @@ absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
   acknowledged_count_ += request.items_size();
   response->set_acknowledged_count(acknowledged_count_);
   response->set_stored_count(stored_count_);
-  response->set_snapshot_token(
-      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  response->set_state_token(
+      StateToken(snapshot->catalog_uid, outcome.sequence));
   return absl::OkStatus();
 }
 

@@ -95,8 +95,8 @@ absl::Status BatchUpsertItems(Backend& backend,
   response->set_inserted_count(
       static_cast<std::int32_t>(outcome.inserted_count));
   response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
-  response->set_snapshot_token(
-      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  response->set_state_token(
+      StateToken(snapshot->catalog_uid, outcome.sequence));
   return absl::OkStatus();
 }
 
@@ -105,9 +105,8 @@ absl::Status BatchGetItems(Backend& backend,
                            const Interrupt& interrupt,
                            v1::BatchGetItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog,
-      FindCatalogShowing(backend, request.catalog(), "catalog",
-                         request.snapshot_token()));
+      const auto catalog, FindCatalogShowing(backend, request.catalog(),
+                                             "catalog", request.state_token()));
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.ids_size(), 1, backend.limits.batch, "ids"));
   const auto snapshot = catalog->snapshot();
@@ -132,9 +131,8 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
                        const Interrupt& interrupt,
                        v1::ListItemsResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog,
-      FindCatalogShowing(backend, request.catalog(), "catalog",
-                         request.snapshot_token()));
+      const auto catalog, FindCatalogShowing(backend, request.catalog(),
+                                             "catalog", request.state_token()));
   ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
                              PageSize(request.page_size()));
   const auto snapshot = catalog->snapshot();
@@ -185,10 +183,10 @@ absl::Status BatchDeleteItems(Backend& backend,
       const WriteOutcome outcome,
       catalog->Delete(ids, request.request_id(),
                       ConditionsFromProto(request.conditions())));
-  response->set_deleted_count(static_cast<std::int32_t>(outcome.deleted_count));
+  response->set_deleted_count(outcome.deleted_count);
   response->set_missing_count(static_cast<std::int32_t>(outcome.missing_count));
-  response->set_snapshot_token(
-      SnapshotToken(catalog->snapshot()->catalog_uid, outcome.sequence));
+  response->set_state_token(
+      StateToken(catalog->snapshot()->catalog_uid, outcome.sequence));
   return absl::OkStatus();
 }
 
@@ -218,8 +216,8 @@ absl::Status BatchUpdateItems(Backend& backend,
                       ConditionsFromProto(request.conditions()),
                       backend.limits.attribute_bytes));
   response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
-  response->set_snapshot_token(
-      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  response->set_state_token(
+      StateToken(snapshot->catalog_uid, outcome.sequence));
   return absl::OkStatus();
 }
 
@@ -243,16 +241,16 @@ absl::Status DeleteMatchingItems(Backend& backend,
     ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t count,
                                CountMatching(*snapshot, *filter, interrupt));
     response->set_deleted_count(count);
-    response->set_snapshot_token(
-        SnapshotToken(snapshot->catalog_uid, snapshot->sequence));
+    response->set_state_token(
+        StateToken(snapshot->catalog_uid, snapshot->sequence));
     return absl::OkStatus();
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
       catalog->DeleteMatching(*filter, request.request_id(), interrupt));
   response->set_deleted_count(outcome.deleted_count);
-  response->set_snapshot_token(
-      SnapshotToken(snapshot->catalog_uid, outcome.sequence));
+  response->set_state_token(
+      StateToken(snapshot->catalog_uid, outcome.sequence));
   return absl::OkStatus();
 }
 

@@ -86,7 +86,7 @@ absl::Status ListModels(Backend& backend, const v1::ListModelsRequest& request,
       v1::DamagedModel* damaged = response->add_damaged_models();
       damaged->set_name(id.first);
       damaged->set_version(id.second);
-      damaged->set_reason(std::string(status.message()));
+      damaged->set_message(std::string(status.message()));
     }
   }
   // One more than asked for tells whether this is the last page.

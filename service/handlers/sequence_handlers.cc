@@ -163,11 +163,11 @@ absl::Status Contextualize(Backend& backend,
   const SteadyTime begin = SteadyNow();
   ATTENDANT_ASSIGN_OR_RETURN(const SequenceContext context,
                              Contextualize(input));
-  const absl::Duration compute_time = TimeSince(begin);
+  const absl::Duration compute_duration = TimeSince(begin);
   ATTENDANT_RETURN_IF_ERROR(
       ContextToProto(context, backend.max_message_bytes, response));
   response->set_method(MethodToProto(input.approximation));
-  DurationToProto(compute_time, response->mutable_compute_time());
+  DurationToProto(compute_duration, response->mutable_compute_duration());
   return absl::OkStatus();
 }
 
@@ -176,9 +176,8 @@ absl::Status RankCandidates(Backend& backend,
                             const Interrupt& interrupt,
                             v1::RankCandidatesResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(
-      const auto catalog,
-      FindCatalogShowing(backend, request.catalog(), "catalog",
-                         request.snapshot_token()));
+      const auto catalog, FindCatalogShowing(backend, request.catalog(),
+                                             "catalog", request.state_token()));
   ATTENDANT_ASSIGN_OR_RETURN(RankQuery query, RankQueryFromProto(request));
   NamedModel named;
   if (request.has_model()) {
@@ -193,11 +192,11 @@ absl::Status RankCandidates(Backend& backend,
   const SteadyTime begin = SteadyNow();
   ATTENDANT_ASSIGN_OR_RETURN(const RankAnswer answer,
                              RankItems(*snapshot, query, interrupt));
-  const absl::Duration compute_time = TimeSince(begin);
+  const absl::Duration compute_duration = TimeSince(begin);
   ATTENDANT_RETURN_IF_ERROR(RankAnswerToProto(
       answer, *snapshot, backend.max_message_bytes, response));
   response->set_method(MethodToProto(query.approximation));
-  DurationToProto(compute_time, response->mutable_compute_time());
+  DurationToProto(compute_duration, response->mutable_compute_duration());
   return absl::OkStatus();
 }
 

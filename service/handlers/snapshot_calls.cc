@@ -91,7 +91,7 @@ absl::Status ExportCall::Handle(bool& more) {
         auto lease, OpenSnapshot(backend_, request.catalog(), request.name()));
     stream_ = std::make_unique<SnapshotExport>(&backend_.catalogs->snapshots(),
                                                std::move(lease));
-    response.set_total_byte_count(stream_->byte_count());
+    response.set_total_bytes(stream_->byte_count());
     catalog_ = request.catalog();
   } else {
     ATTENDANT_RETURN_IF_ERROR(
@@ -101,7 +101,7 @@ absl::Status ExportCall::Handle(bool& more) {
       std::string bytes, stream_->Next(static_cast<std::size_t>(std::min(
                              kChunkBytes, backend_.max_message_bytes / 2))));
   more = !bytes.empty();
-  response.set_bytes(std::move(bytes));
+  response.set_chunk(std::move(bytes));
   response_.Clear();
   return SerialiseMessage(response, backend_.max_message_bytes, &response_);
 }
@@ -187,7 +187,7 @@ absl::Status SnapshotImportCall::Append() {
                           : backend_.catalogs->Resolve(request.catalog()),
                       request.name()));
     asked_for_ = request.catalog();
-    return stream_->Append(request.bytes());
+    return stream_->Append(request.chunk());
   }
   ATTENDANT_RETURN_IF_ERROR(
       AuthorizeStill(backend_, context_, record_.method(), asked_for_));
@@ -195,7 +195,7 @@ absl::Status SnapshotImportCall::Append() {
     return InvalidField(request.name().empty() ? "catalog" : "name", "a name",
                         "nothing after the first request");
   }
-  return stream_->Append(request.bytes());
+  return stream_->Append(request.chunk());
 }
 
 absl::Status SnapshotImportCall::End() {

@@ -55,7 +55,7 @@ void SnapshotToProto(const SnapshotManifest& manifest,
   TimeToProto(manifest.create_time, wire->mutable_create_time());
   wire->set_sequence(manifest.sequence);
   wire->set_item_count(manifest.item_count);
-  wire->set_byte_count(manifest.byte_count());
+  wire->set_size_bytes(manifest.byte_count());
   wire->set_file_count(static_cast<std::int32_t>(manifest.parts.size()));
 }
 
@@ -123,7 +123,7 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
       v1::DamagedSnapshot* damaged = response->add_damaged_snapshots();
       damaged->set_catalog(id.catalog);
       damaged->set_name(id.name);
-      damaged->set_reason(std::string(status.message()));
+      damaged->set_message(std::string(status.message()));
     }
   }
   PageRoom room(page_size, backend.max_message_bytes, *response);

@@ -50,8 +50,8 @@ absl::StatusOr<Matrix> ItemsFromProto(const Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto catalog,
       FindCatalogShowing(backend, wire.catalog(),
-                         absl::StrCat(path, ".catalog"), wire.snapshot_token(),
-                         absl::StrCat(path, ".snapshot_token")));
+                         absl::StrCat(path, ".catalog"), wire.state_token(),
+                         absl::StrCat(path, ".state_token")));
   const std::string ids_path = absl::StrCat(path, ".ids");
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(wire.ids_size(), 1, kMaxSequenceCount, ids_path));

@@ -68,7 +68,7 @@ grpc::Status Connection::Attend(const std::string& catalog,
                                 v1::AttendResponse* response) {
   v1::AttendRequest request;
   request.set_catalog(catalog);
-  request.set_snapshot_token(token);
+  request.set_state_token(token);
   *request.mutable_query()->mutable_vector() = VectorOf({1, 1});
   request.set_result_count(kMostItems);
   request.set_shortlist_count(kMostItems);
@@ -81,7 +81,7 @@ grpc::Status Connection::ExportSnapshot(
   grpc::ClientContext context;
   const auto reader = snapshots_.ExportSnapshot(Limited(context), request);
   v1::ExportSnapshotResponse response;
-  while (reader->Read(&response)) bytes->append(response.bytes());
+  while (reader->Read(&response)) bytes->append(response.chunk());
   return reader->Finish();
 }
 
@@ -95,7 +95,7 @@ grpc::Status Connection::ImportSnapshot(const std::string& catalog,
   request.set_catalog(catalog);
   request.set_name(name);
   for (std::size_t at = 0; at < bytes.size(); at += kChunkBytes) {
-    request.set_bytes(bytes.substr(at, kChunkBytes));
+    request.set_chunk(bytes.substr(at, kChunkBytes));
     if (!writer->Write(request)) break;
     request.Clear();
   }

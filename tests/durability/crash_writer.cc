@@ -28,8 +28,8 @@ auto SendOf(Method method, const Request& request) {
   return [method, request](Connection& connection, std::string* token) {
     Response response;
     const grpc::Status status = connection.Call(method, request, &response);
-    if constexpr (requires { response.snapshot_token(); }) {
-      *token = response.snapshot_token();
+    if constexpr (requires { response.state_token(); }) {
+      *token = response.state_token();
     }
     return status;
   };
@@ -349,7 +349,7 @@ CrashWriter::Operation CrashWriter::UpsertIfUnchanged() {
     v1::BatchUpsertItemsResponse response;
     status = connection.Call(&v1::ItemService::Stub::BatchUpsertItems,
                              conditional, &response);
-    *token = response.snapshot_token();
+    *token = response.state_token();
     return status;
   };
   return operation;

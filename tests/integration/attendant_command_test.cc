@@ -249,13 +249,13 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
   const json updated = RunJson({"items", "update", "points", "item3", "item5",
                                 "--set", "name=red apple"});
   EXPECT_EQ(updated["updatedCount"], 2);
-  const std::string token = updated["snapshotToken"];
+  const std::string token = updated["stateToken"];
   const json items =
-      RunJson({"items", "get", "points", "item3", "--token", token})["items"];
+      RunJson({"items", "get", "points", "item3", "--state-token", token})["items"];
   EXPECT_EQ(items[0]["attributes"]["name"]["stringValue"], "red apple");
   EXPECT_EQ(items[0]["sequence"], "2");
   EXPECT_EQ(RunJson({"attend", "points", "--vector", "1,0", "--filter",
-                     "name:'red'", "--token", token})["items"]
+                     "name:'red'", "--state-token", token})["items"]
                 .size(),
             2u);
   const CommandResult stale = Run({"items", "update", "points", "item3",
@@ -268,7 +268,7 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
                                    "--unset", "name", "--if-sequence", "2"});
   EXPECT_EQ(unset.exit_status, 0) << unset.err;
   EXPECT_THAT(unset.out, HasSubstr("Updated 1 item."));
-  EXPECT_THAT(unset.err, HasSubstr("--token "));
+  EXPECT_THAT(unset.err, HasSubstr("--state-token "));
   EXPECT_EQ(Run({"items", "update", "points", "item3"}).exit_status, 2);
   EXPECT_EQ(Run({"items", "update", "points", "item3", "--set", "color=1"})
                 .exit_status,
@@ -336,7 +336,7 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
   const CommandResult none = Run(nothing);
   EXPECT_EQ(none.exit_status, 0) << none.err;
   EXPECT_THAT(none.out, HasSubstr("Updated 0 items."));
-  EXPECT_THAT(none.err, Not(HasSubstr("--token")));
+  EXPECT_THAT(none.err, Not(HasSubstr("--state-token")));
   EXPECT_EQ(RunJson(nothing), json({{"updatedCount", 0}}));
   EXPECT_EQ(Run({"items", "update", "points"}).exit_status, 2);
   EXPECT_EQ(Run({"items", "update", "points", "--set", "name=x"}).exit_status,

@@ -165,7 +165,7 @@ TEST_F(HttpPortTest, CountsEachMessageOfAStream) {
   part.set_name("copy");
   int part_count = 0;
   for (v1::ExportSnapshotResponse response; out->Read(&response);) {
-    part.set_bytes(response.bytes());
+    part.set_chunk(response.chunk());
     ASSERT_TRUE(in->Write(part));
     part.clear_name();
     ++part_count;
@@ -214,8 +214,8 @@ TEST_F(HttpPortTest, AnExplainedAnswerBringsItsPlan) {
   EXPECT_EQ(plan.scans(0).scored_count(), 3);
   EXPECT_EQ(plan.scans(0).not_enough_reason(), "");
   for (const auto* time :
-       {&plan.queue_time(), &plan.read_time(), &plan.plan_time(),
-        &plan.scan_time(), &plan.answer_time(), &plan.reply_time()}) {
+       {&plan.queue_duration(), &plan.read_duration(), &plan.plan_duration(),
+        &plan.scan_duration(), &plan.answer_duration(), &plan.reply_duration()}) {
     EXPECT_GT(time->seconds() + time->nanos(), 0);
   }
   v1::BatchAttendRequest batch;

@@ -758,7 +758,7 @@ TEST_F(ServerTest, AttendWeighsAndPools) {
   EXPECT_EQ(answer.stats().eligible_count(), 3);
   EXPECT_EQ(answer.stats().item_count(), 3);
   EXPECT_TRUE(answer.stats().complete());
-  EXPECT_TRUE(answer.stats().has_compute_time());
+  EXPECT_TRUE(answer.stats().has_compute_duration());
   EXPECT_EQ(answer.key_field(), "k");
   EXPECT_EQ(answer.score_kind(), v1::SCORE_KIND_DOT);
 }
@@ -811,8 +811,8 @@ TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
   v1::AttendResponse answer;
   ASSERT_TRUE(Attend(alone, &answer).ok());
   v1::AttendResponse batched = response.results(0).response();
-  answer.mutable_stats()->clear_compute_time();
-  batched.mutable_stats()->clear_compute_time();
+  answer.mutable_stats()->clear_compute_duration();
+  batched.mutable_stats()->clear_compute_duration();
   EXPECT_EQ(batched.stats().shared_query_count(), 2);
   EXPECT_EQ(answer.stats().shared_query_count(), 1);
   answer.mutable_stats()->clear_shared_query_count();
@@ -838,7 +838,7 @@ TEST_F(ServerTest, RequestIdMakesAWriteSafeToRepeat) {
   request.set_request_id("r2");
   v1::BatchUpsertItemsResponse third;
   ASSERT_TRUE(Upsert(request, &third).ok());
-  EXPECT_NE(third.snapshot_token(), first.snapshot_token());
+  EXPECT_NE(third.state_token(), first.state_token());
 
   const auto remove = Parse<v1::BatchDeleteItemsRequest>(
       "catalog: 'shop' ids: 'e' ids: 'nope' request_id: 'r3'");
@@ -971,7 +971,7 @@ TEST_F(ImportTest, BadItemsInTheMiddleDoNotStopTheOthers) {
   ASSERT_EQ(replies_[1].failures_size(), 1);
   EXPECT_EQ(replies_[1].failures(0).item_index(), 4);
   EXPECT_EQ(FieldIn(replies_[1].failures(0).status()), "id");
-  EXPECT_NE(replies_[0].snapshot_token(), replies_[1].snapshot_token());
+  EXPECT_NE(replies_[0].state_token(), replies_[1].state_token());
 
   v1::ListItemsResponse page;
   ASSERT_TRUE(List(Parse<v1::ListItemsRequest>("catalog: 'shop'"), &page).ok());

@@ -32,7 +32,7 @@ class WorkBar {
   }
   Client::OnProgress on_progress() {
     return [this](const v1::WorkProgress& progress) {
-      Update(progress.done_byte_count(), progress.total_byte_count());
+      Update(progress.done_bytes(), progress.total_bytes());
     };
   }
 
@@ -65,7 +65,7 @@ auto WithBar(const std::string& label, Call call) {
 
 std::string Describe(const v1::StoredSnapshot& snapshot) {
   return absl::StrCat(CountOf(snapshot.item_count(), "item"), ", ",
-                      FormatBytes(snapshot.byte_count()), " in ",
+                      FormatBytes(snapshot.size_bytes()), " in ",
                       CountOf(snapshot.file_count(), "file"));
 }
 
@@ -148,10 +148,10 @@ absl::Status ListSnapshots(const std::string& catalog, const Context& context) {
     listing.table.AddRow({snapshot.catalog(), snapshot.name(),
                           FormatTimestamp(snapshot.create_time()),
                           FormatCount(snapshot.item_count()),
-                          FormatBytes(snapshot.byte_count())});
+                          FormatBytes(snapshot.size_bytes())});
   }
   for (const v1::DamagedSnapshot& damaged : all.damaged_snapshots()) {
-    listing.damaged.push_back(damaged.reason());
+    listing.damaged.push_back(damaged.message());
   }
   PrintList(all, listing, context);
   return absl::OkStatus();
@@ -166,10 +166,10 @@ absl::Status Export(const Names& names, const Context& context) {
   ATTENDANT_RETURN_IF_ERROR(WithBar("Exporting", [&](WorkBar& bar) {
     return client->ExportSnapshot(
         request, [&](const v1::ExportSnapshotResponse& response) {
-          total += response.total_byte_count();
-          done += static_cast<std::int64_t>(response.bytes().size());
+          total += response.total_bytes();
+          done += static_cast<std::int64_t>(response.chunk().size());
           bar.Update(done, total);
-          return file->Append(response.bytes());
+          return file->Append(response.chunk());
         });
   }));
   if (done != total) {
@@ -178,7 +178,7 @@ absl::Status Export(const Names& names, const Context& context) {
   }
   ATTENDANT_RETURN_IF_ERROR(file->Commit());
   if (context.json) {
-    Print(absl::StrCat("{\n \"byteCount\": \"", total, "\"\n}\n"));
+    Print(absl::StrCat("{\n \"totalBytes\": \"", total, "\"\n}\n"));
   } else {
     Print(
         absl::StrCat("Wrote ", FormatBytes(total), " to ", names.other, ".\n"));
@@ -207,7 +207,7 @@ absl::Status Import(const Names& names, const Context& context) {
                 request->set_catalog(names.catalog);
                 request->set_name(names.name);
               }
-              std::string& bytes = *request->mutable_bytes();
+              std::string& bytes = *request->mutable_chunk();
               bytes.resize(kChunkBytes);
               bytes.resize(
                   std::fread(bytes.data(), 1, bytes.size(), file.get()));

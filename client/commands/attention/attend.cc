@@ -142,7 +142,7 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags) {
         AddIds(flags.allow, flags.allow_file, *request.mutable_allow_list()));
   }
   ATTENDANT_RETURN_IF_ERROR(SetMasks(flags.masks, request));
-  request.set_snapshot_token(flags.token);
+  request.set_state_token(flags.token);
   request.set_explain(flags.explain);
   for (const std::string& name : flags.show) {
     request.mutable_read_mask()->add_paths(absl::StrCat("attributes.", name));

@@ -28,12 +28,12 @@ std::string TimeText(double seconds) {
 
 std::string StageTable(const v1::QueryPlan& plan, const Style& style) {
   const std::pair<const char*, double> stages[] = {
-      {"queue", Seconds(plan.queue_time())},
-      {"read", Seconds(plan.read_time())},
-      {"plan", Seconds(plan.plan_time())},
-      {"scan", Seconds(plan.scan_time())},
-      {"answer", Seconds(plan.answer_time())},
-      {"reply", Seconds(plan.reply_time())}};
+      {"queue", Seconds(plan.queue_duration())},
+      {"read", Seconds(plan.read_duration())},
+      {"plan", Seconds(plan.plan_duration())},
+      {"scan", Seconds(plan.scan_duration())},
+      {"answer", Seconds(plan.answer_duration())},
+      {"reply", Seconds(plan.reply_duration())}};
   double most = 0;
   for (const auto& [name, seconds] : stages) most = std::max(most, seconds);
   Table table({{.title = "stage"},
@@ -67,7 +67,7 @@ std::string ScanTable(const v1::QueryPlan& plan, const Style& style) {
                   FormatCount(scan.scored_count()),
                   FormatCount(scan.visited_list_count()),
                   FormatCount(scan.shared_query_count()),
-                  TimeText(Seconds(scan.time())),
+                  TimeText(Seconds(scan.scan_duration())),
                   scan.not_enough_reason().empty()
                       ? ""
                       : absl::StrCat("once more: ", scan.not_enough_reason())});

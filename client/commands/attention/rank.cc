@@ -100,7 +100,7 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   v1::RankCandidatesRequest request;
   request.set_catalog(flags.catalog);
   request.set_key_field(flags.field);
-  request.set_snapshot_token(flags.token);
+  request.set_state_token(flags.token);
   ATTENDANT_RETURN_IF_ERROR(
       SetCandidates(flags, *request.mutable_candidates()));
   ATTENDANT_RETURN_IF_ERROR(SetEvents(flags, request));

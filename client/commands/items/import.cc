@@ -161,7 +161,7 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
     entry["reason"] = rejection.reason;
     json["rejected"].push_back(std::move(entry));
   }
-  json["snapshotToken"] = progress.snapshot_token;
+  json["stateToken"] = progress.state_token;
   json["seconds"] = seconds;
   return json.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";

@@ -81,7 +81,7 @@ absl::Status Get(const GetFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::BatchGetItemsRequest request;
   request.set_catalog(flags.catalog);
-  request.set_snapshot_token(flags.token);
+  request.set_state_token(flags.token);
   for (const std::string& id : flags.ids) request.add_ids(id);
   ATTENDANT_ASSIGN_OR_RETURN(auto response, client->BatchGetItems(request));
   if (context.json) {
@@ -147,7 +147,7 @@ absl::Status ListItems(const ListFlags& flags, const Context& context) {
   request.set_catalog(flags.catalog);
   request.set_page_size(flags.page_size);
   request.set_page_token(flags.page_token);
-  request.set_snapshot_token(flags.token);
+  request.set_state_token(flags.token);
   // Vectors would drown the rest; `items get` shows them.
   request.mutable_read_mask()->add_paths("attributes");
   ItemPrinter printer(context);

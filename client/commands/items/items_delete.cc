@@ -42,7 +42,7 @@ absl::Status DeleteByIds(const DeleteFlags& flags, const Context& context) {
                          : absl::StrCat("; ", response->missing_count(),
                                         " not in the catalog"),
                      ".\n"));
-  NoteToken(response->snapshot_token());
+  NoteToken(response->state_token());
   return absl::OkStatus();
 }
 
@@ -61,7 +61,7 @@ absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
   }
   Print(absl::StrCat(flags.dry_run ? "Would delete " : "Deleted ",
                      CountOf(response.deleted_count(), "item"), ".\n"));
-  if (!flags.dry_run) NoteToken(response.snapshot_token());
+  if (!flags.dry_run) NoteToken(response.state_token());
   return absl::OkStatus();
 }
 

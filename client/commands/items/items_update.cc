@@ -78,7 +78,7 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
 
 // Without a token where nothing was written: none would be taken.
 std::string UpdateJson(const v1::BatchUpdateItemsResponse& response) {
-  if (!response.snapshot_token().empty()) return ToJson(response);
+  if (!response.state_token().empty()) return ToJson(response);
   const nlohmann::json json = {{"updatedCount", response.updated_count()}};
   return json.dump(1) + "\n";
 }
@@ -91,7 +91,7 @@ void Report(const v1::BatchUpdateItemsResponse& response,
   }
   Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),
                      ".\n"));
-  NoteToken(response.snapshot_token());
+  NoteToken(response.state_token());
 }
 
 // The item that one of the ids becomes in the request, without its id.
@@ -167,7 +167,7 @@ absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
         ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                                    client->BatchUpdateItems(request));
         done.set_updated_count(done.updated_count() + response.updated_count());
-        done.set_snapshot_token(response.snapshot_token());
+        done.set_state_token(response.state_token());
         progress.Update(end);
         return absl::OkStatus();
       });

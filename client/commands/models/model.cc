@@ -18,6 +18,20 @@ std::string OrAny(std::int32_t dimension, absl::string_view any) {
   return dimension == 0 ? std::string(any) : absl::StrCat(dimension);
 }
 
+// As the command line and model directories name kinds.
+absl::string_view NameOf(v1::ModelKind kind) {
+  switch (kind) {
+    case v1::MODEL_KIND_MULTI_HEAD:
+      return "multi_head";
+    case v1::MODEL_KIND_BILINEAR:
+      return "bilinear";
+    case v1::MODEL_KIND_ADDITIVE:
+      return "additive";
+    default:
+      return "unknown";
+  }
+}
+
 // "0, symmetric", "1.41", "-".
 std::string DescribeAsymmetry(const v1::ModelSummary& model) {
   if (!model.has_asymmetry()) return "-";
@@ -28,7 +42,7 @@ std::string DescribeAsymmetry(const v1::ModelSummary& model) {
 // What a value becomes: of as many components as it has, head after head, if
 // the model leaves them.
 std::string DescribeOutput(const v1::ModelSummary& model) {
-  if (model.kind() != "multi_head") return "the value's";
+  if (model.model_kind() != v1::MODEL_KIND_MULTI_HEAD) return "the value's";
   return OrAny(model.output_dimension(),
                absl::StrCat(model.head_count(), " x the value's"));
 }
@@ -55,7 +69,8 @@ absl::Status ListModels(const Context& context) {
           "to make one.\n"};
   for (const v1::ModelSummary& model : all.models()) {
     listing.table.AddRow({model.name(), absl::StrCat(model.version()),
-                          model.kind(), absl::StrCat(model.head_count()),
+                          std::string(NameOf(model.model_kind())),
+                          absl::StrCat(model.head_count()),
                           absl::StrCat(model.query_dimension()),
                           absl::StrCat(model.key_dimension()),
                           OrAny(model.value_dimension(), "any"),
@@ -63,7 +78,7 @@ absl::Status ListModels(const Context& context) {
                           FormatBytes(model.memory_bytes())});
   }
   for (const v1::DamagedModel& damaged : all.damaged_models()) {
-    listing.damaged.push_back(damaged.reason());
+    listing.damaged.push_back(damaged.message());
   }
   PrintList(all, listing, context);
   return absl::OkStatus();
@@ -122,13 +137,14 @@ absl::Status DeleteModel(const ShowFlags& flags, const Context& context) {
 std::string DescribeModel(const v1::ModelSummary& model, const Style& style) {
   std::string text = absl::StrCat(
       style.Bold(Printable(model.name())), "  version ", model.version(), ", ",
-      model.kind(), ", ", FormatBytes(model.memory_bytes()), " of weights\n",
+      NameOf(model.model_kind()), ", ", FormatBytes(model.memory_bytes()),
+      " of weights\n",
       style.Dim(absl::StrCat("created ", FormatTimestamp(model.create_time()))),
       "\n\n");
   Table table({{.title = "part"},
                {.title = "components", .align = Table::Align::kRight},
                {.title = "of a head", .align = Table::Align::kRight}});
-  const bool heads = model.kind() == "multi_head";
+  const bool heads = model.model_kind() == v1::MODEL_KIND_MULTI_HEAD;
   const std::string head_key =
       heads ? absl::StrCat(model.head_key_dimension()) : "-";
   const std::string head_value =

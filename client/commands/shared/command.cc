@@ -73,7 +73,7 @@ void Note(absl::string_view line) {
 
 void NoteToken(absl::string_view token) {
   if (token.empty()) return;
-  Note(absl::StrCat("Reads see it with --token ", token));
+  Note(absl::StrCat("Reads see it with --state-token ", token));
 }
 
 void PrintError(absl::string_view message) {

@@ -286,7 +286,7 @@ absl::Status NameItem(const absl::Status& status,
 }
 
 void AddTokenFlag(CLI::App& app, std::string& token) {
-  app.add_option("--token", token,
+  app.add_option("--state-token", token,
                  "See at least the write whose reply said this token")
       ->type_name("TOKEN");
 }

@@ -92,7 +92,7 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids);
 absl::Status NameItem(const absl::Status& status,
                       const std::vector<std::string>& ids);
 
-// The flag --token of a command that reads.
+// The flag --state-token of a command that reads.
 void AddTokenFlag(CLI::App& app, std::string& token);
 
 }  // namespace attendant

@@ -19,11 +19,11 @@ namespace {
 // A query under way.
 struct Pending {
   Pending(std::size_t position, QueryPlan planned, absl::Duration time)
-      : task(position), plan(std::move(planned)), plan_time(time) {}
+      : task(position), plan(std::move(planned)), plan_duration(time) {}
 
   const std::size_t task;
   QueryPlan plan;
-  const absl::Duration plan_time;
+  const absl::Duration plan_duration;
   std::optional<QueryScan> scan;
 };
 
@@ -33,14 +33,14 @@ absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
   return PlanQuery(snapshot, *task.query, *task.interrupt);
 }
 
-// Says how far a query came that has no answer. `scan_time` is of a pass that
+// Says how far a query came that has no answer. `scan_duration` is of a pass that
 // came to nothing.
 void NoteFailure(const Pending& query, const AttendTask& task,
-                 absl::Duration scan_time) {
+                 absl::Duration scan_duration) {
   if (task.trace == nullptr) return;
   *task.trace = query.scan->trace();
-  task.trace->plan_time = query.plan_time;
-  task.trace->scan_time += scan_time;
+  task.trace->plan_duration = query.plan_duration;
+  task.trace->scan_duration += scan_duration;
 }
 
 absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
@@ -55,10 +55,10 @@ absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
           ? MakeAnswer(snapshot, query.plan, *std::move(found), *task.interrupt)
           : found.status();
   if (answer.ok()) {
-    answer->trace.plan_time = query.plan_time;
-    answer->trace.answer_time = TimeSince(start);
+    answer->trace.plan_duration = query.plan_duration;
+    answer->trace.answer_duration = TimeSince(start);
   } else if (task.trace != nullptr) {
-    task.trace->answer_time = TimeSince(start);
+    task.trace->answer_duration = TimeSince(start);
   }
   return answer;
 }
@@ -92,7 +92,7 @@ void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
     absl::StatusOr<QueryPlan> plan = Plan(snapshot, tasks[t]);
     if (!plan.ok()) {
       if (tasks[t].trace != nullptr)
-        tasks[t].trace->plan_time = TimeSince(start);
+        tasks[t].trace->plan_duration = TimeSince(start);
       answered(t, plan.status());
       continue;
     }

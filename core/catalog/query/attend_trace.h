@@ -31,11 +31,11 @@ struct ScanTrace {
 
 struct AttendTrace {
   // What the query stands for: vectors, masks, defaults.
-  absl::Duration plan_time;
+  absl::Duration plan_duration;
   // All passes over keys that it took part in.
-  absl::Duration scan_time;
+  absl::Duration scan_duration;
   // From shortlists to items, weights and pooled values.
-  absl::Duration answer_time;
+  absl::Duration answer_duration;
   // In the order in which they were made; mostly one a head.
   absl::InlinedVector<ScanTrace, 2> scans;
   // Distinct items of all heads' shortlists.

@@ -168,7 +168,7 @@ absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
 }
 
 ScanTrace& QueryScan::Note(const HeadScan& scan, absl::Duration time) {
-  scans_.trace.scan_time += time;
+  scans_.trace.scan_duration += time;
   ScanTrace& trace = scans_.trace.scans.emplace_back();
   trace.head = static_cast<int>(scans_.heads.size());
   trace.index_kind = scan.index_kind;

@@ -35,7 +35,7 @@ struct HeadScans {
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
   int shared_query_count = 1;
-  AttendTrace trace;  // scans and scan_time
+  AttendTrace trace;  // scans and scan_duration
 };
 
 // Which queries a scan gains from having beside it.

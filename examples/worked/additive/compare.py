@@ -42,7 +42,7 @@ for field, pair in (("additive", "v . tanh(q' + k')"), ("dot", "q' . k'")):
         if len(nanoseconds) < len(queries):
             scored += int(stats["scoredCount"])
             projections += int(stats["projectedQueryCount"])
-        nanoseconds.append(1e9 * float(stats["computeTime"].rstrip("s"))
+        nanoseconds.append(1e9 * float(stats["computeDuration"].rstrip("s"))
                            / int(stats["scoredCount"]))
     keys = projected_keys(field)
     print(f"{field:9}  {projections} + {keys:,} = {projections + keys:,}"

@@ -178,7 +178,7 @@ class FakeItems : public v1::ItemService::Service {
       }
       response.set_acknowledged_count(item_count);
       response.set_stored_count(stored_count);
-      response.set_snapshot_token(absl::StrCat("t", item_count));
+      response.set_state_token(absl::StrCat("t", item_count));
       stream->Write(response);
       if (catalog == "short") return grpc::Status::OK;
     }
@@ -422,7 +422,7 @@ TEST_F(ClientTest, ImportsInBatchesAndCollectsFailures) {
   EXPECT_EQ(progress.acknowledged_count, 105);
   EXPECT_EQ(progress.stored_count, 103);
   EXPECT_EQ(progress.refused_count, 2);
-  EXPECT_EQ(progress.snapshot_token, "t105");
+  EXPECT_EQ(progress.state_token, "t105");
   ASSERT_EQ(failures.size(), 2U);
   EXPECT_EQ(failures[0].item_index(), 3);
   EXPECT_EQ(failures[1].item_index(), 104);

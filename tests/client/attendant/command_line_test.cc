@@ -68,13 +68,13 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
       {rank, "--customer"},
       {rank, "--time-column"},
       {rank, "--candidate-file"},
-      {rank, "--token"},
+      {rank, "--state-token"},
       {attend, "--allow"},
       {attend, "--allow-file"},
       {attend, "--deny-file"},
       {attend, "--filter"},
       {attend, "--like-file"},
-      {attend, "--token"},
+      {attend, "--state-token"},
       {attend, "--field"},
       {{"items", "list", "shop"}, "--page-token"},
       {{"items", "delete", "shop"}, "--filter"},
@@ -88,8 +88,8 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
     EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
     EXPECT_THAT(ended.err, HasSubstr(flag + ": got ")) << flag;
   }
-  // As of --filter=$UNSET --token t: the word after it is not its value.
-  for (const char* next : {"--token", "price<5"}) {
+  // As of --filter=$UNSET --state-token t: the word after it is not its value.
+  for (const char* next : {"--state-token", "price<5"}) {
     const Ended ended =
         RunLine({"attend", "shop", "--like", "a", "--filter=", next, "t"});
     EXPECT_EQ(ended.exit_status, kExitUsage);

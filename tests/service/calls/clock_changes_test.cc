@@ -49,13 +49,13 @@ class ClockChangesTest : public ServerFixture {
     v1::BatchUpsertItemsResponse written;
     grpc::Status status = Upsert(write, &written);
     ASSERT_TRUE(status.ok()) << status.error_message();
-    ExpectName(name, written.snapshot_token());
+    ExpectName(name, written.state_token());
   }
 
   void ExpectName(const std::string& name, const std::string& token) {
     v1::BatchGetItemsRequest read;
     read.set_catalog("shop");
-    read.set_snapshot_token(token);
+    read.set_state_token(token);
     read.add_ids("a");
     grpc::ClientContext context;
     context.set_deadline(ToGrpcTime(SteadyAfter(absl::Minutes(10))));

@@ -42,7 +42,7 @@ class ReadAfterWriteTest : public ServerFixture {
                             (stub->*method)(&context, request, &response));
     };
     const std::string with_token =
-        absl::StrCat(" snapshot_token: '", token, "'");
+        absl::StrCat(" state_token: '", token, "'");
     read("Attend", attention_stub_.get(), &v1::AttentionService::Stub::Attend,
          Parse<v1::AttendRequest>(absl::StrCat(kQuery, with_token)),
          v1::AttendResponse());
@@ -86,7 +86,7 @@ class ReadAfterWriteTest : public ServerFixture {
 };
 
 TEST_F(ReadAfterWriteTest, EveryReadTakesTheTokenOfAWriteThatIsDone) {
-  for (const auto& [name, status] : ReadAll(SnapshotToken(uid_, 1))) {
+  for (const auto& [name, status] : ReadAll(StateToken(uid_, 1))) {
     EXPECT_TRUE(status.ok()) << name << ": " << status.error_message();
   }
 }
@@ -95,14 +95,14 @@ TEST_F(ReadAfterWriteTest, WhatIsNoTokenIsInvalid) {
   for (const auto& [name, status] : ReadAll("garbage")) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
     EXPECT_THAT(FieldIn(DetailsOf(status)),
-                ::testing::EndsWith("snapshot_token"))
+                ::testing::EndsWith("state_token"))
         << name;
   }
 }
 
 TEST_F(ReadAfterWriteTest, TheTokenOfAnotherCatalogIsRefused) {
   for (const auto& [name, status] :
-       ReadAll(SnapshotToken("0123456789abcdef", 1))) {
+       ReadAll(StateToken("0123456789abcdef", 1))) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)
         << name;
     EXPECT_EQ(ReasonIn(DetailsOf(status)), "OTHER_CATALOG") << name;
@@ -116,14 +116,14 @@ TEST_F(ReadAfterWriteTest, ATokenOfTheCatalogBeforeOfThatNameIsRefused) {
   v1::DeleteCatalogResponse response;
   ASSERT_TRUE(catalog_stub_->DeleteCatalog(&context, request, &response).ok());
   CreateShop();
-  for (const auto& [name, status] : ReadAll(SnapshotToken(uid_, 1))) {
+  for (const auto& [name, status] : ReadAll(StateToken(uid_, 1))) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)
         << name;
   }
 }
 
 TEST_F(ReadAfterWriteTest, ATokenBeyondTheLastWriteIsOutOfRange) {
-  for (const auto& [name, status] : ReadAll(SnapshotToken(uid_, 2))) {
+  for (const auto& [name, status] : ReadAll(StateToken(uid_, 2))) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::OUT_OF_RANGE) << name;
     EXPECT_EQ(ReasonIn(DetailsOf(status)), "BEYOND_LAST_WRITE") << name;
   }
@@ -137,7 +137,7 @@ TEST_F(ReadAfterWriteTest, ABatchHasOneTokenForAllItsQueries) {
                       &context,
                       Parse<v1::BatchAttendRequest>(absl::StrCat(
                           "catalog: 'shop' requests {", kQuery,
-                          " snapshot_token: '", SnapshotToken(uid_, 1), "' }")),
+                          " state_token: '", StateToken(uid_, 1), "' }")),
                       &response)
                   .ok());
   EXPECT_EQ(response.results(0).status().code(),
@@ -156,7 +156,7 @@ TEST_F(ReadAfterWriteTest, WithoutADeadlineAWriteIsWaitedForForAWhile) {
   });
   while (WaitingAtFailPoints() == 0) std::this_thread::yield();
   const auto with_token = Parse<v1::AttendRequest>(
-      absl::StrCat(kQuery, " snapshot_token: '", SnapshotToken(uid_, 2), "'"));
+      absl::StrCat(kQuery, " state_token: '", StateToken(uid_, 2), "'"));
   const SteadyTime begin = SteadyNow();
   const grpc::Status status = Attend(with_token);
   const absl::Duration waited = TimeSince(begin);
@@ -187,14 +187,14 @@ TEST_F(ReadAfterWriteTest, NoAnswerIsOlderThanItsToken) {
   for (int next = 2; next <= kWriteCount + 1;) {
     v1::AttendResponse response;
     const grpc::Status status = Attend(
-        Parse<v1::AttendRequest>(absl::StrCat(kQuery, " snapshot_token: '",
-                                              SnapshotToken(uid_, next), "'")),
+        Parse<v1::AttendRequest>(absl::StrCat(kQuery, " state_token: '",
+                                              StateToken(uid_, next), "'")),
         &response);
     if (status.error_code() == grpc::StatusCode::OUT_OF_RANGE) continue;
     ASSERT_TRUE(status.ok()) << status.error_message();
     ASSERT_OK_AND_ASSIGN(
         const CatalogState state,
-        ParseSnapshotToken(response.snapshot_token(), "snapshot_token"));
+        ParseStateToken(response.state_token(), "state_token"));
     ASSERT_GE(state.sequence, next);
     next = static_cast<int>(state.sequence) + 1;
   }

@@ -423,7 +423,7 @@ TEST_F(UnaryCallTest, SlowQueriesAreLoggedWithTheirRequestAndTrace) {
   EXPECT_EQ(slow[0]["catalog"], "ok");
   EXPECT_GE(slow[0]["time_ms"].get<double>(), 0);
   for (const char* time :
-       {"queue_time", "read_time", "answer_time", "reply_time"}) {
+       {"queue_duration", "read_duration", "answer_duration", "reply_duration"}) {
     EXPECT_TRUE(slow[0]["plan"].contains(time)) << time;
   }
   EXPECT_FALSE(slow[1].contains("trace_id"));
@@ -444,7 +444,7 @@ TEST_F(UnaryCallTest, ASlowQueryPastItsDeadlineIsLoggedWithItsStages) {
   const auto slow =
       Events(testing::internal::GetCapturedStderr(), "slow_query");
   ASSERT_EQ(slow.size(), 1u);
-  EXPECT_NE(slow[0]["plan"]["answer_time"], "0s");
+  EXPECT_NE(slow[0]["plan"]["answer_duration"], "0s");
 }
 
 TEST_F(UnaryCallTest, AFloodOfSlowQueriesIsCountedButNotLogged) {

@@ -14,26 +14,26 @@
 namespace attendant {
 namespace {
 
-TEST(TokensTest, SnapshotTokensTellStatesApart) {
-  EXPECT_EQ(SnapshotToken("00ff", 7), SnapshotToken("00ff", 7));
-  EXPECT_NE(SnapshotToken("00ff", 7), SnapshotToken("00ff", 8));
-  EXPECT_NE(SnapshotToken("00ff", 7), SnapshotToken("00fe", 7));
+TEST(TokensTest, StateTokensTellStatesApart) {
+  EXPECT_EQ(StateToken("00ff", 7), StateToken("00ff", 7));
+  EXPECT_NE(StateToken("00ff", 7), StateToken("00ff", 8));
+  EXPECT_NE(StateToken("00ff", 7), StateToken("00fe", 7));
 }
 
-TEST(TokensTest, SnapshotTokenLeadsBackToItsState) {
-  const std::string token = SnapshotToken("0123456789abcdef", 7);
+TEST(TokensTest, StateTokenLeadsBackToItsState) {
+  const std::string token = StateToken("0123456789abcdef", 7);
   ASSERT_OK_AND_ASSIGN(const CatalogState state,
-                       ParseSnapshotToken(token, "snapshot_token"));
+                       ParseStateToken(token, "state_token"));
   EXPECT_EQ(state.catalog_uid, "0123456789abcdef");
   EXPECT_EQ(state.sequence, 7);
 }
 
-TEST(TokensTest, WhatIsNoSnapshotTokenIsRefused) {
-  const std::string token = SnapshotToken("0123456789abcdef", 7);
+TEST(TokensTest, WhatIsNoStateTokenIsRefused) {
+  const std::string token = StateToken("0123456789abcdef", 7);
   std::vector<std::string> bad = {"x",
                                   "!!!",
                                   PageToken("items", "a"),
-                                  SnapshotToken("00ff", -1),
+                                  StateToken("00ff", -1),
                                   token + "A",
                                   absl::WebSafeBase64Escape("s1\n00ff\n7")};
   for (std::size_t i = 0; i < token.size(); ++i) {
@@ -42,8 +42,8 @@ TEST(TokensTest, WhatIsNoSnapshotTokenIsRefused) {
     bad.back()[i] = token[i] == 'A' ? 'B' : 'A';
   }
   for (const std::string& each : bad) {
-    ExpectInvalid(ParseSnapshotToken(each, "snapshot_token").status(),
-                  "snapshot_token", "no token of ours");
+    ExpectInvalid(ParseStateToken(each, "state_token").status(),
+                  "state_token", "no token of ours");
   }
 }
 
@@ -66,7 +66,7 @@ TEST(TokensTest, PageTokenOfAnotherRequestIsRefused) {
                 "another request");
   for (const std::string& bad :
        {std::string("x"), std::string("!!!"), token.substr(1),
-        SnapshotToken("00ff", 1), absl::WebSafeBase64Escape("p2\nitems 1 k\na"),
+        StateToken("00ff", 1), absl::WebSafeBase64Escape("p2\nitems 1 k\na"),
         PageToken("items 1 k", "")}) {
     ExpectInvalid(ParsePageToken(bad, "items 1 k").status(), "page_token",
                   "token");

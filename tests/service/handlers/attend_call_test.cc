@@ -114,7 +114,7 @@ v1::AttendRequest RandomRequest(std::mt19937_64& random) {
 
 // All that does not depend on company.
 std::string BytesOf(v1::AttendResponse response) {
-  response.mutable_stats()->clear_compute_time();
+  response.mutable_stats()->clear_compute_duration();
   response.mutable_stats()->clear_shared_query_count();
   return response.SerializeAsString();
 }
@@ -341,8 +341,8 @@ TEST_F(AttendCallTest, ASlowQueryIsLoggedWithItsPlan) {
   EXPECT_EQ(plan["scans"][0]["index_kind"], "INDEX_KIND_IVF");
   EXPECT_EQ(plan["candidate_count"], "100");
   EXPECT_TRUE(plan.contains("kernel_level"));
-  for (const char* time : {"queue_time", "read_time", "plan_time", "scan_time",
-                           "answer_time", "reply_time"}) {
+  for (const char* time : {"queue_duration", "read_duration", "plan_duration", "scan_duration",
+                           "answer_duration", "reply_duration"}) {
     EXPECT_TRUE(plan.contains(time)) << time;
   }
   EXPECT_FALSE(call.response.has_plan());
@@ -364,9 +364,9 @@ TEST_F(AttendCallTest, ASlowFailureIsLoggedWithHowFarItCame) {
   EXPECT_EQ(slow["code"], "FAILED_PRECONDITION");
   const auto& plan = slow["plan"];
   EXPECT_GT(plan["segment_count"].get<int>(), 0);
-  EXPECT_NE(plan["read_time"], "0s");
-  EXPECT_NE(plan["plan_time"], "0s");
-  EXPECT_EQ(plan["scan_time"], "0s");
+  EXPECT_NE(plan["read_duration"], "0s");
+  EXPECT_NE(plan["plan_duration"], "0s");
+  EXPECT_EQ(plan["scan_duration"], "0s");
 }
 
 TEST_F(AttendCallTest, AQueryThatExpiresInTheQueueIsLoggedWithThatTime) {
@@ -387,7 +387,7 @@ TEST_F(AttendCallTest, AQueryThatExpiresInTheQueueIsLoggedWithThatTime) {
   EXPECT_EQ(call.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   ASSERT_FALSE(slow.is_discarded());
   EXPECT_EQ(slow["catalog"], "shop");
-  EXPECT_NE(slow["plan"]["queue_time"], "0s");
+  EXPECT_NE(slow["plan"]["queue_duration"], "0s");
   EXPECT_FALSE(slow["plan"].contains("scans"));
 }
 

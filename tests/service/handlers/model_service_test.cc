@@ -107,7 +107,7 @@ TEST_F(ModelServiceTest, SummaryTellsShapesWithoutWeights) {
   const v1::ModelSummary& summary = got.summary();
   EXPECT_EQ(summary.name(), "text");
   EXPECT_EQ(summary.version(), 1);
-  EXPECT_EQ(summary.kind(), "multi_head");
+  EXPECT_EQ(summary.model_kind(), v1::MODEL_KIND_MULTI_HEAD);
   EXPECT_EQ(summary.query_dimension(), 5);
   EXPECT_EQ(summary.key_dimension(), 4);
   EXPECT_EQ(summary.value_dimension(), 6);
@@ -125,13 +125,13 @@ TEST_F(ModelServiceTest, SummaryOfTheOtherKinds) {
   v1::CreateModelResponse created;
   ASSERT_TRUE(
       Create(RequestOf({BilinearForm{{2, 2, {0, 1, 0, 0}}}}), &created).ok());
-  EXPECT_EQ(created.model().kind(), "bilinear");
+  EXPECT_EQ(created.model().model_kind(), v1::MODEL_KIND_BILINEAR);
   EXPECT_DOUBLE_EQ(created.model().asymmetry(), std::sqrt(2.0));
   EXPECT_EQ(created.model().head_count(), 1);
   EXPECT_EQ(created.model().head_key_dimension(), 0);
   EXPECT_EQ(created.model().memory_bytes(), 16);
   ASSERT_TRUE(Create(RequestOf(RandomAdditiveModel(1)), &created).ok());
-  EXPECT_EQ(created.model().kind(), "additive");
+  EXPECT_EQ(created.model().model_kind(), v1::MODEL_KIND_ADDITIVE);
   EXPECT_EQ(created.model().memory_bytes(), 4 * (4 * 3 + 4 * 5 + 4));
   // W_V and W_O left out: values pass as they are, head after head.
   AttentionModel plain = RandomMultiHeadModel(1);
@@ -226,7 +226,7 @@ TEST(ModelListingTest, DamagedVersionsAreListedApart) {
   ASSERT_EQ(listed.damaged_models_size(), 1);
   EXPECT_EQ(listed.damaged_models(0).name(), "text");
   EXPECT_EQ(listed.damaged_models(0).version(), 2);
-  EXPECT_THAT(listed.damaged_models(0).reason(), HasSubstr("is damaged"));
+  EXPECT_THAT(listed.damaged_models(0).message(), HasSubstr("is damaged"));
   v1::GetModelRequest request;
   request.mutable_model()->set_name("text");
   v1::GetModelResponse got;

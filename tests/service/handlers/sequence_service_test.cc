@@ -104,7 +104,7 @@ TEST_F(SequenceServiceTest, TokensBecomeTheMeanOfWhatTheyAttendTo) {
   EXPECT_EQ(response.head_weights(0).column_count(), 2);
   EXPECT_THAT(response.head_weights(0).weights(), ElementsAre(1, 0, 0, 1));
   EXPECT_EQ(response.scored_count(), 4);
-  EXPECT_TRUE(response.has_compute_time());
+  EXPECT_TRUE(response.has_compute_duration());
 }
 
 TEST_F(SequenceServiceTest, TokensMayBeItems) {
@@ -147,8 +147,8 @@ TEST_F(SequenceServiceTest, TokensMayBeItems) {
                          )pb"),
                          &of_vectors);
   ASSERT_TRUE(status.ok()) << status.error_message();
-  of_items.clear_compute_time();
-  of_vectors.clear_compute_time();
+  of_items.clear_compute_duration();
+  of_vectors.clear_compute_duration();
   EXPECT_EQ(of_items.SerializeAsString(), of_vectors.SerializeAsString());
   EXPECT_EQ(of_items.scored_count(), 1 + 2 + 2);
 }
@@ -592,8 +592,8 @@ TEST_F(SequenceServiceTest, CandidatesAreRankedByTheHistory) {
   EXPECT_EQ(response.future_event_count(), 1);
   EXPECT_THAT(response.unknown_item_ids(), ElementsAre("gone"));
   EXPECT_EQ(response.scored_count(), 6);
-  EXPECT_NE(response.snapshot_token(), "");
-  EXPECT_TRUE(response.has_compute_time());
+  EXPECT_NE(response.state_token(), "");
+  EXPECT_TRUE(response.has_compute_duration());
 }
 
 TEST_F(SequenceServiceTest, ApproximateRanksSayThatTheyAre) {

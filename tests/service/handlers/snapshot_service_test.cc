@@ -93,8 +93,8 @@ class SnapshotServiceTest : public ServerFixture {
     v1::ExportSnapshotResponse response;
     std::int64_t total = 0;
     while (stream->Read(&response)) {
-      total += response.total_byte_count();
-      *bytes += response.bytes();
+      total += response.total_bytes();
+      *bytes += response.chunk();
     }
     const grpc::Status status = stream->Finish();
     if (status.ok()) {
@@ -114,7 +114,7 @@ class SnapshotServiceTest : public ServerFixture {
         request.set_catalog(catalog);
         request.set_name(name);
       }
-      request.set_bytes(bytes.substr(at, kChunk));
+      request.set_chunk(bytes.substr(at, kChunk));
       if (!stream->Write(request)) break;
     }
     if (cancel) context.TryCancel();
@@ -170,7 +170,7 @@ TEST_F(SnapshotServiceTest, FromCreationToDeletion) {
   EXPECT_EQ(snapshot.catalog(), "shop");
   EXPECT_EQ(snapshot.item_count(), 3);
   EXPECT_EQ(snapshot.sequence(), 1);
-  EXPECT_GT(snapshot.byte_count(), 0);
+  EXPECT_GT(snapshot.size_bytes(), 0);
   EXPECT_GT(snapshot.file_count(), 3);
   ASSERT_TRUE(Take("shop", "s2").ok());
   EXPECT_EQ(ListAll(1), "shop/s1 shop/s2 ");
@@ -410,7 +410,7 @@ TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
   const auto in = snapshot_stub_->ImportSnapshot(&in_context, &imported);
   v1::ImportSnapshotRequest half;
   half.set_name("again");
-  half.set_bytes(small.substr(0, small.size() / 2));
+  half.set_chunk(small.substr(0, small.size() / 2));
   ASSERT_TRUE(in->Write(half));
   // The server has it once there are files of it.
   const std::string partial = directory_ / "snapshots/.partial";
@@ -430,14 +430,14 @@ TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
   const auto late = snapshot_stub_->ImportSnapshot(&late_context, &nothing);
   EXPECT_EQ(late->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
   std::int64_t byte_count = 0;
-  const std::int64_t total = part.total_byte_count();
+  const std::int64_t total = part.total_bytes();
   do {
-    byte_count += static_cast<std::int64_t>(part.bytes().size());
+    byte_count += static_cast<std::int64_t>(part.chunk().size());
   } while (out->Read(&part));
   EXPECT_TRUE(out->Finish().ok());
   EXPECT_EQ(byte_count, total);
   v1::ImportSnapshotRequest rest;
-  rest.set_bytes(small.substr(small.size() / 2));
+  rest.set_chunk(small.substr(small.size() / 2));
   EXPECT_TRUE(in->Write(rest));
   in->WritesDone();
   const grpc::Status status = in->Finish();

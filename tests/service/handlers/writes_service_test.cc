@@ -66,7 +66,7 @@ class WritesServiceTest : public ServerFixture {
     v1::BatchGetItemsRequest request;
     request.set_catalog("shop");
     request.add_ids(id);
-    request.set_snapshot_token(token);
+    request.set_state_token(token);
     v1::BatchGetItemsResponse response;
     const grpc::Status status =
         item_stub_->BatchGetItems(&context, request, &response);
@@ -220,7 +220,7 @@ TEST_F(WritesServiceTest, AnUpdateWithoutMaskSetsWhatTheItemHas) {
                      &response)
                   .ok());
   EXPECT_EQ(response.updated_count(), 1);
-  const v1::Item item = Get("a", response.snapshot_token());
+  const v1::Item item = Get("a", response.state_token());
   EXPECT_EQ(item.attributes().at("price").double_value(), 9);
   EXPECT_EQ(item.attributes().at("name").string_value(), "Anna");
   EXPECT_EQ(item.keys().at("k").ByteSizeLong(),
@@ -313,7 +313,7 @@ TEST_F(WritesServiceTest, AFilterDeletesWhatItIsTrueOf) {
       DeleteMatching("filter: 'price > 2' request_id: 'r'", &response).ok());
   EXPECT_EQ(response.deleted_count(), 1);
   EXPECT_EQ(Ids(), "ac");
-  EXPECT_EQ(Get("b", response.snapshot_token()).id(), "");
+  EXPECT_EQ(Get("b", response.state_token()).id(), "");
   ASSERT_TRUE(UpsertText(absl::StrCat("items { id: 'b'", kKey,
                                       "attributes { key: 'price' value { "
                                       "double_value: 3 } } }"))

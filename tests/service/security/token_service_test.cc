@@ -214,7 +214,7 @@ TEST_F(TokenServiceTest, StreamsAreCheckedBeforeTheyBegin) {
     parts.clear();
     return As(name)->ExportSnapshot(
         request, [&](const v1::ExportSnapshotResponse& response) {
-          parts.push_back(response.bytes());
+          parts.push_back(response.chunk());
           return absl::OkStatus();
         });
   };
@@ -232,7 +232,7 @@ TEST_F(TokenServiceTest, StreamsAreCheckedBeforeTheyBegin) {
                 part->set_catalog(catalog);
                 part->set_name("two");
               }
-              part->set_bytes(parts[next++]);
+              part->set_chunk(parts[next++]);
               return true;
             })
         .status();

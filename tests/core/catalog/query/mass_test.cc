@@ -322,9 +322,9 @@ TEST_F(GuessedMassTest, AFailureTellsHowFarItCame) {
       AttendTogether(snapshot_, {&task, 1}).front(),
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("mass")));
   EXPECT_EQ(trace.scans.size(), 1U);
-  EXPECT_GT(trace.plan_time, absl::ZeroDuration());
-  EXPECT_GT(trace.scan_time, absl::ZeroDuration());
-  EXPECT_EQ(trace.answer_time, absl::ZeroDuration());
+  EXPECT_GT(trace.plan_duration, absl::ZeroDuration());
+  EXPECT_GT(trace.scan_duration, absl::ZeroDuration());
+  EXPECT_EQ(trace.answer_duration, absl::ZeroDuration());
 }
 
 TEST_F(GuessedMassTest, MinMassHoldsAtTheGreatestPartition) {
