@@ -203,10 +203,15 @@ int Serve(const Flags& flags) {
               {"from_segment_files", number(recovery.row_count)},
               {"replayed", number(recovery.replayed_count)}});
     if (!recovery.damage.ok()) {
-      LogEvent(LogLevel::kWarning, "segment_files_damaged",
-               {{"catalog", catalog->name()},
-                {"error", std::string(recovery.damage.message())},
-                {"what_now", "the index is built again from the items"}});
+      const std::vector<LogField> fields = {
+          {"catalog", catalog->name()},
+          {"error", std::string(recovery.damage.message())},
+          {"what_now", "the index is built again from the items"}};
+      if (absl::IsDataLoss(recovery.damage)) {
+        LogEvent(LogLevel::kWarning, "segment_files_damaged", fields);
+      } else {
+        LogEvent(LogLevel::kWarning, "segment_files_not_read", fields);
+      }
     }
     if (!recovery.keys_in_memory.ok()) {
       LogEvent(LogLevel::kWarning, "keys_in_memory",

@@ -102,6 +102,10 @@ class FaultyCatalog {
         options_(options),
         files_(std::make_shared<FaultyFileSystem>(path(), seed)) {}
 
+  // From the next Open on; of keys where there is no catalog yet.
+  void KeepKeysOnDisk() { schema_.key_fields[0].keys_on_disk = true; }
+  void LimitMemory(std::int64_t bytes) { memory_limit_bytes_ = bytes; }
+
   FaultyFileSystem& files() { return *files_; }
   std::string path() const { return directory_ / "data"; }
 
@@ -110,6 +114,7 @@ class FaultyCatalog {
     CatalogSet::Options options;
     options.store.file_system = files_;
     options.catalog = options_;
+    options.memory_limit_bytes = memory_limit_bytes_;
     ATTENDANT_ASSIGN_OR_RETURN(set_, CatalogSet::Open(path(), options));
     for (const auto& [name, damage] : set_->damages()) return damage;
     ATTENDANT_ASSIGN_OR_RETURN(const auto created,
@@ -193,7 +198,8 @@ class FaultyCatalog {
 
  private:
   const ScratchDirectory directory_;
-  const CatalogSchema schema_;
+  CatalogSchema schema_;
+  std::int64_t memory_limit_bytes_ = 0;
   const LiveCatalogOptions options_;
   const std::shared_ptr<FaultyFileSystem> files_;
   std::unique_ptr<CatalogSet> set_;
@@ -889,6 +895,62 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
     EXPECT_EQ(catalog.catalog().recovery().segment_count, 1);
     catalog.ExpectAcknowledged();
   }
+}
+
+// Stores a catalog with keys_on_disk and an index; the next Open has no place
+// for the files of its keys.
+void StoreKeysWithoutRoom(FileFault::Kind kind, FaultyCatalog& catalog) {
+  catalog.KeepKeysOnDisk();
+  ASSERT_OK(catalog.Open());
+  for (int i = 0; i < 30; ++i) ASSERT_OK(catalog.Write());
+  catalog.catalog().AwaitIndexes();
+  ASSERT_OK(catalog.catalog().save_status());
+  ASSERT_GT(catalog.catalog().index_states()[0].disk_bytes, 0);
+  catalog.Close();
+  std::filesystem::remove_all(catalog.path() + "/keys");
+  catalog.files().Inject({kind, FileCall::kCreate, 1, "/keys"});
+}
+
+TEST_F(DiskFaultTest, SegmentsAreReadThoughTheirKeysFindNoRoomOnTheDisk) {
+  for (const auto kind :
+       {FileFault::Kind::kNoSpace, FileFault::Kind::kNoRights}) {
+    LiveCatalogOptions options;
+    options.retry_time = absl::Milliseconds(1);
+    FaultyCatalog catalog(IndexKind::kIvf, /*seed=*/1, options);
+    StoreKeysWithoutRoom(kind, catalog);
+    ASSERT_OK(catalog.Open());
+    const Recovery& recovery = catalog.catalog().recovery();
+    EXPECT_OK(recovery.damage);
+    EXPECT_EQ(recovery.segment_count, 1);
+    EXPECT_EQ(recovery.keys_in_memory.code(),
+              kind == FileFault::Kind::kNoSpace
+                  ? absl::StatusCode::kResourceExhausted
+                  : absl::StatusCode::kUnavailable)
+        << recovery.keys_in_memory;
+    EXPECT_EQ(catalog.SegmentFileNames().size(), 3u);
+    catalog.ExpectAcknowledged();
+    // The next build moves them.
+    catalog.files().InjectNothing();
+    catalog.catalog().AwaitIndexes();
+    EXPECT_GT(catalog.catalog().index_states()[0].disk_bytes, 0);
+    ASSERT_OK(catalog.Open());
+    EXPECT_OK(catalog.catalog().recovery().keys_in_memory);
+    EXPECT_EQ(catalog.catalog().recovery().segment_count, 1);
+    catalog.ExpectAcknowledged();
+  }
+}
+
+TEST_F(DiskFaultTest, SegmentsThatMemoryHasNoRoomForEitherAreNotThrownAway) {
+  FaultyCatalog catalog(IndexKind::kIvf);
+  StoreKeysWithoutRoom(FileFault::Kind::kNoSpace, catalog);
+  const std::set<std::string> before = catalog.SegmentFileNames();
+  catalog.LimitMemory(1);
+  ASSERT_OK(catalog.Open());
+  EXPECT_THAT(catalog.catalog().recovery().damage,
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("keys that can't go to files")));
+  EXPECT_EQ(catalog.SegmentFileNames(), before);
+  catalog.ExpectAcknowledged();
 }
 
 TEST_F(DiskFaultTest, DamagedSegmentsThatCantBeRemovedAreInNobodysWay) {

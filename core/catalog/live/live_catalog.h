@@ -91,8 +91,9 @@ struct Recovery {
   std::int64_t row_count = 0;
   // Items changed after the files were written.
   std::int64_t replayed_count = 0;
-  // Why files were not used, where there were some: DataLoss, or errors of
-  // reading them. Their segments are built anew.
+  // Why files were not used, where there were some: DataLoss, or, of files that
+  // may be sound, errors of reading them or want of memory. Their segments are
+  // built anew.
   absl::Status damage = {};
   // Why keys of fields with keys_on_disk are in memory until they are built.
   absl::Status keys_in_memory = {};

@@ -13,6 +13,35 @@
 #include "core/catalog/segments/segment_files.h"
 
 namespace attendant {
+namespace {
+
+constexpr absl::string_view kKeysInMemory = "keys that can't go to files";
+
+// Keys that should go to files which can't be made, as on a full disk, are in
+// memory, if `memory` (null: any) has room; keys_in_memory says why.
+absl::StatusOr<std::optional<SegmentFiles::Loaded>> LoadFiles(
+    const Snapshot& empty, MemoryBudget* memory, SegmentFiles& files,
+    absl::Status& keys_in_memory) {
+  auto loaded = files.Load(empty);
+  const auto& fields = empty.schema->key_fields;
+  // What else can't be read can't be read the second time either.
+  if (loaded.ok() || absl::IsDataLoss(loaded.status()) ||
+      std::none_of(
+          fields.begin(), fields.end(),
+          [](const KeyFieldSchema& field) { return field.keys_on_disk; })) {
+    return loaded;
+  }
+  MemoryBudget::Account room;
+  if (memory != nullptr) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        room, memory->Reserve(kKeysInMemory, files.segment_bytes()));
+  }
+  auto in_memory = files.Load(empty, SegmentFiles::KeyPlace::kMemory);
+  if (in_memory.ok()) keys_in_memory = loaded.status();
+  return in_memory;
+}
+
+}  // namespace
 
 absl::Status LiveCatalog::LoadItems() {
   segment_files_ = std::make_unique<SegmentFiles>(store_->segment_directory(),
@@ -54,8 +83,10 @@ absl::Status LiveCatalog::LoadItems() {
 }
 
 absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
-  ATTENDANT_ASSIGN_OR_RETURN(std::optional<SegmentFiles::Loaded> loaded,
-                             segment_files_->Load(*current_));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      std::optional<SegmentFiles::Loaded> loaded,
+      LoadFiles(*current_, options_.memory, *segment_files_,
+                recovery_.keys_in_memory));
   if (!loaded.has_value()) return false;
   if (loaded->sequence > store_->sequence()) {
     return absl::DataLossError(
@@ -125,9 +156,7 @@ absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
       recovery_.keys_in_memory = status;
       // As many again are next, and twice as many while segments double.
       if (const absl::Status memory =
-              ReserveMemory("keys that can't go to files",
-                            2 * index->memory_bytes())
-                  .status();
+              ReserveMemory(kKeysInMemory, 2 * index->memory_bytes()).status();
           !memory.ok()) {
         return PrefixField(memory, absl::StrCat(status.message(), "; "));
       }

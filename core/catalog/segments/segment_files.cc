@@ -175,13 +175,13 @@ absl::StatusOr<std::shared_ptr<const RowTable>> LoadRows(
 absl::StatusOr<std::shared_ptr<const Segment>> LoadSegment(
     const Snapshot& empty, std::int64_t row_count,
     std::span<const std::shared_ptr<const IvfTraining>> trainings,
-    ScratchFiles& scratch_files, ByteSource& source) {
+    ScratchFiles* key_files, ByteSource& source) {
   auto segment = std::make_shared<Segment>();
   ATTENDANT_ASSIGN_OR_RETURN(segment->rows,
                              LoadRows(*empty.schema, row_count, source));
   for (std::size_t f = 0; f < empty.schema->key_fields.size(); ++f) {
     const KeyFieldSchema& field = empty.schema->key_fields[f];
-    ScratchFiles* const files = field.keys_on_disk ? &scratch_files : nullptr;
+    ScratchFiles* const files = field.keys_on_disk ? key_files : nullptr;
     const int head_count = StoredHeadCount(empty.models[f].model.get());
     auto& heads = segment->head_indexes.emplace_back();
     for (int h = -1; h < head_count; ++h) {
@@ -240,10 +240,14 @@ void PutFile(const std::string& name, const FileStamp& stamp, ByteSink& sink) {
 }  // namespace
 
 absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Load(
-    const Snapshot& empty) {
+    const Snapshot& empty, KeyPlace key_place) {
   if (directory_ == nullptr) return std::nullopt;
   has_manifest_ = true;  // until it is known
   knows_files_ = false;
+  segment_bytes_ = 0;
+  named_.clear();
+  training_files_.clear();
+  segment_files_.clear();
   // What can't be read stays until there is another manifest: nothing new takes
   // the place of its files.
   last_number_ = directory_->LastNumber();
@@ -252,14 +256,18 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Load(
   has_manifest_ = manifest.has_value();
   std::optional<Loaded> loaded;
   if (has_manifest_) {
-    ATTENDANT_ASSIGN_OR_RETURN(loaded, Read(*manifest, empty));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        loaded,
+        Read(*manifest, empty,
+             key_place == KeyPlace::kMemory ? nullptr : scratch_files_));
   }
   knows_files_ = true;
   return loaded;
 }
 
 absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
-    absl::string_view manifest, const Snapshot& empty) {
+    absl::string_view manifest, const Snapshot& empty,
+    ScratchFiles* key_files) {
   StringSource source(manifest);
   if (source.Get<std::uint64_t>() != FingerprintOf(empty)) return std::nullopt;
   Loaded loaded;
@@ -289,12 +297,23 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     training_files_.push_back({std::move(file), IdOf(*trainings.back()),
                                LearnedCountOf(*trainings.back())});
   }
+  struct NamedSegment {
+    File file;
+    std::int64_t row_count = 0;
+    std::vector<std::uint64_t> dead;
+  };
+  std::vector<NamedSegment> named_segments;
   const auto segment_count = std::min(kMaxFiles, source.Get<std::uint64_t>());
   for (std::uint64_t i = 0; i < segment_count; ++i) {
-    File file = get_file();
-    const auto row_count = source.Get<std::int64_t>();
-    const auto dead = source.GetArray<std::vector<std::uint64_t>>();
+    NamedSegment& named = named_segments.emplace_back();
+    named.file = get_file();
+    named.row_count = source.Get<std::int64_t>();
+    named.dead = source.GetArray<std::vector<std::uint64_t>>();
     ATTENDANT_RETURN_IF_ERROR(source.status());
+    segment_bytes_ += static_cast<std::int64_t>(named.file.stamp.size);
+  }
+  if (source.left() > 0) return absl::DataLossError("the manifest goes on");
+  for (auto& [file, row_count, dead] : named_segments) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto bytes,
                                directory_->Open(file.name, file.stamp));
     // A row takes some bytes; memory is allocated for so many.
@@ -303,8 +322,7 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
       return absl::DataLossError(
           absl::StrCat(file.name, ": it can't have ", row_count, " rows"));
     }
-    auto segment =
-        LoadSegment(empty, row_count, trainings, *scratch_files_, *bytes);
+    auto segment = LoadSegment(empty, row_count, trainings, key_files, *bytes);
     // Whatever that met, if the file is another, this is why.
     ATTENDANT_RETURN_IF_ERROR(bytes->Verify());
     if (!segment.ok()) {
@@ -315,8 +333,6 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     ATTENDANT_ASSIGN_OR_RETURN(loaded.segments.emplace_back(),
                                ViewOf(*std::move(segment), row_count, dead));
   }
-  ATTENDANT_RETURN_IF_ERROR(source.status());
-  if (source.left() > 0) return absl::DataLossError("the manifest goes on");
   return loaded;
 }
 

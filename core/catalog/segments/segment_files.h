@@ -29,7 +29,8 @@ namespace attendant {
 class SegmentFiles {
  public:
   // `directory` null: nothing is kept. Both must outlive the object.
-  // scratch_files: where the keys of fields with keys_on_disk go.
+  // scratch_files: where the keys of fields with keys_on_disk go, if there is
+  // room.
   SegmentFiles(const SegmentDirectory* directory, ScratchFiles* scratch_files)
       : directory_(directory), scratch_files_(scratch_files) {}
 
@@ -38,10 +39,19 @@ class SegmentFiles {
     std::int64_t sequence = 0;
   };
 
+  // Of fields with keys_on_disk.
+  enum class KeyPlace { kScratchFiles, kMemory };
+
   // What the manifest names, for the schema, uid and models of `empty`. Nothing
   // if there is no manifest, or one of other models or another schema; DataLoss
-  // if something is damaged or missing. Errors of files; throws std::bad_alloc.
-  absl::StatusOr<std::optional<Loaded>> Load(const Snapshot& empty);
+  // if something is damaged or missing. Errors of files, scratch files
+  // included; throws std::bad_alloc.
+  absl::StatusOr<std::optional<Loaded>> Load(
+      const Snapshot& empty, KeyPlace key_place = KeyPlace::kScratchFiles);
+
+  // Bytes of the segments that the last Load found named: about what they take
+  // in memory with all their keys.
+  std::int64_t segment_bytes() const { return segment_bytes_; }
 
   // The sequence that Save would write: all rows of later writes, and none of
   // earlier ones, are outside of the trained segments. Nothing where some row's
@@ -81,7 +91,8 @@ class SegmentFiles {
   // Files of saves that failed, of segments that are gone.
   void RemoveUnwanted();
   absl::StatusOr<std::optional<Loaded>> Read(absl::string_view manifest,
-                                             const Snapshot& empty);
+                                             const Snapshot& empty,
+                                             ScratchFiles* key_files);
   absl::Status SaveTrainings(const Segment& segment,
                              const std::atomic<bool>& cancelled);
   absl::StatusOr<File> SaveSegment(const SegmentView& view,
@@ -94,6 +105,7 @@ class SegmentFiles {
   bool has_manifest_ = false;
   bool knows_files_ = true;       // all that the manifest names
   std::int64_t last_number_ = 0;  // of names
+  std::int64_t segment_bytes_ = 0;
   // What the directory has, by the manifest or to be named by the next.
   std::vector<SegmentFile> segment_files_;
   std::vector<TrainingFile> training_files_;
