@@ -1,5 +1,6 @@
 #include "service/convert/answer.h"
 
+#include <algorithm>
 #include <string>
 
 #include "core/base/status.h"
@@ -61,6 +62,15 @@ const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
   const auto field = static_cast<std::size_t>(
       answer.heads[static_cast<std::size_t>(head)].key_field);
   return snapshot.schema->key_fields[field].name;
+}
+
+// Whether a field of all heads is this; there may be none.
+template <typename T>
+bool AllHeads(const AttendAnswer& answer, T HeadAnswer::*field,
+              const T& value) {
+  return std::all_of(
+      answer.heads.begin(), answer.heads.end(),
+      [&](const HeadAnswer& head) { return head.*field == value; });
 }
 
 void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
@@ -125,13 +135,13 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
       item->set_log_inclusion_given_threshold(
           *attended.log_inclusion_given_threshold);
     }
-    if (answer.heads.size() > 1) {
+    if (!answer.heads.empty()) {
       item->set_head(attended.head);
       item->set_key_field(KeyFieldOf(answer, attended.head, snapshot));
     }
     item->mutable_head_weights()->Add(attended.head_weights.begin(),
                                       attended.head_weights.end());
-    if (!mask.any_attributes && !mask.keys && !mask.value &&
+    if (!mask.any_attributes && !mask.any_keys && !mask.value &&
         !mask.opaque_value) {
       continue;
     }
@@ -142,8 +152,9 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
           segment.rows->AttributesOf(address.row, &mask.attributes), schema,
           mask, item->mutable_attributes());
     }
-    if (mask.keys) {
+    if (mask.any_keys) {
       for (std::size_t i = 0; i < schema.key_fields.size(); ++i) {
+        if (!mask.keys[i]) continue;
         const std::span<const float> key = segment.indexes[i]->Key(address.row);
         if (key.empty()) continue;
         VectorToProto(key, &(*item->mutable_keys())[schema.key_fields[i].name]);
@@ -209,10 +220,16 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
   if (answer.time) TimeToProto(*answer.time, wire->mutable_time());
   wire->set_activation_kind(
       EnumToProto<v1::ActivationKind>(answer.activation_kind));
-  wire->set_temperature(answer.temperature);
-  wire->set_score_kind(EnumToProto<v1::ScoreKind>(answer.score_kind));
-  const auto field = static_cast<std::size_t>(answer.key_field);
-  wire->set_key_field(snapshot.schema->key_fields[field].name);
+  if (AllHeads(answer, &HeadAnswer::temperature, answer.temperature)) {
+    wire->set_temperature(answer.temperature);
+  }
+  if (AllHeads(answer, &HeadAnswer::score_kind, answer.score_kind)) {
+    wire->set_score_kind(EnumToProto<v1::ScoreKind>(answer.score_kind));
+  }
+  if (AllHeads(answer, &HeadAnswer::key_field, answer.key_field)) {
+    const auto field = static_cast<std::size_t>(answer.key_field);
+    wire->set_key_field(snapshot.schema->key_fields[field].name);
+  }
   wire->set_state_token(StateToken(snapshot.catalog_uid, snapshot.sequence));
   v1::AttendStats* stats = wire->mutable_stats();
   stats->set_scored_count(answer.scored_count);

@@ -135,12 +135,10 @@ void ItemToProto(const StoredItem& item, const CatalogSchema& schema,
                  const ReadMask& mask, v1::Item* wire) {
   wire->set_id(item.id);
   wire->set_sequence(item.sequence);
-  if (mask.keys) {
-    for (std::size_t i = 0; i < item.keys.size(); ++i) {
-      if (item.keys[i].empty()) continue;
-      VectorToProto(item.keys[i],
-                    &(*wire->mutable_keys())[schema.key_fields[i].name]);
-    }
+  for (std::size_t i = 0; i < item.keys.size(); ++i) {
+    if (!mask.keys[i] || item.keys[i].empty()) continue;
+    VectorToProto(item.keys[i],
+                  &(*wire->mutable_keys())[schema.key_fields[i].name]);
   }
   if (mask.value && !item.value.empty()) {
     VectorToProto(item.value, wire->mutable_value());

@@ -7,54 +7,87 @@
 
 namespace attendant {
 
-ReadMask ReadMask::All(const CatalogSchema& schema) {
-  ReadMask mask;
-  mask.keys = true;
-  mask.value = true;
-  mask.opaque_value = true;
+namespace {
+
+void ReadAllKeys(const CatalogSchema& schema, ReadMask& mask) {
+  mask.keys.assign(schema.key_fields.size(), true);
+  mask.any_keys = true;
+}
+
+void ReadAllAttributes(const CatalogSchema& schema, ReadMask& mask) {
   mask.attributes.assign(schema.attributes.size(), true);
   mask.any_attributes = !mask.attributes.empty();
+}
+
+// InvalidArgument about the path, without its place.
+absl::Status AddPath(absl::string_view path, const CatalogSchema& schema,
+                     ReadMask& mask) {
+  absl::string_view name = path;
+  if (path == "*") {
+    mask = ReadMask::All(schema);
+  } else if (path == "keys") {
+    ReadAllKeys(schema, mask);
+  } else if (path == "value") {
+    mask.value = true;
+  } else if (path == "opaque_value") {
+    mask.opaque_value = true;
+  } else if (path == "attributes") {
+    ReadAllAttributes(schema, mask);
+  } else if (absl::ConsumePrefix(&name, "keys.")) {
+    const int field = schema.KeyFieldIndex(name);
+    if (field < 0) {
+      return InvalidField("", absl::StrCat("\"", path, "\""),
+                          "a key field that the schema declares");
+    }
+    mask.keys[static_cast<std::size_t>(field)] = true;
+    mask.any_keys = true;
+  } else if (absl::ConsumePrefix(&name, "attributes.")) {
+    const int position = schema.AttributeIndex(name);
+    if (position < 0) {
+      return InvalidField("", absl::StrCat("\"", path, "\""),
+                          "an attribute that the schema declares");
+    }
+    mask.attributes[static_cast<std::size_t>(position)] = true;
+    mask.any_attributes = true;
+  } else {
+    return InvalidField("", absl::StrCat("\"", path, "\""),
+                        "keys, keys.FIELD, value, opaque_value, attributes, "
+                        "attributes.NAME or *");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+ReadMask ReadMask::All(const CatalogSchema& schema) {
+  ReadMask mask;
+  ReadAllKeys(schema, mask);
+  mask.value = true;
+  mask.opaque_value = true;
+  ReadAllAttributes(schema, mask);
   return mask;
 }
 
 absl::StatusOr<ReadMask> ReadMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema) {
   ReadMask mask;
+  mask.keys.assign(schema.key_fields.size(), false);
   mask.attributes.assign(schema.attributes.size(), false);
   for (int i = 0; i < wire.paths_size(); ++i) {
-    const std::string& path = wire.paths(i);
-    absl::string_view name = path;
-    if (path == "keys") {
-      mask.keys = true;
-    } else if (path == "value") {
-      mask.value = true;
-    } else if (path == "opaque_value") {
-      mask.opaque_value = true;
-    } else if (path == "attributes") {
-      mask.attributes.assign(schema.attributes.size(), true);
-      mask.any_attributes = !mask.attributes.empty();
-    } else if (absl::ConsumePrefix(&name, "attributes.")) {
-      const int position = schema.AttributeIndex(name);
-      if (position < 0) {
-        return InvalidField(absl::StrCat("read_mask.paths[", i, "]"),
-                            absl::StrCat("\"", path, "\""),
-                            "an attribute that the schema declares");
-      }
-      mask.attributes[static_cast<std::size_t>(position)] = true;
-      mask.any_attributes = true;
-    } else {
-      return InvalidField(
-          absl::StrCat("read_mask.paths[", i, "]"),
-          absl::StrCat("\"", path, "\""),
-          "keys, value, opaque_value, attributes or attributes.NAME");
+    const absl::Status added = AddPath(wire.paths(i), schema, mask);
+    if (!added.ok()) {
+      return PrefixField(added, absl::StrCat("read_mask.paths[", i, "]"));
     }
   }
   return mask;
 }
 
 std::string CanonicalText(const ReadMask& mask) {
-  std::string text = absl::StrCat(mask.keys ? "k" : "", mask.value ? "v" : "",
-                                  mask.opaque_value ? "o" : "");
+  std::string text =
+      absl::StrCat(mask.value ? "v" : "", mask.opaque_value ? "o" : "");
+  for (std::size_t i = 0; i < mask.keys.size(); ++i) {
+    if (mask.keys[i]) absl::StrAppend(&text, "k", i);
+  }
   for (std::size_t i = 0; i < mask.attributes.size(); ++i) {
     if (mask.attributes[i]) absl::StrAppend(&text, "a", i);
   }

@@ -13,20 +13,22 @@
 namespace attendant {
 
 struct ReadMask {
-  bool keys = false;
+  std::vector<bool> keys;  // one for each key field of the schema
   bool value = false;
   bool opaque_value = false;
   std::vector<bool> attributes;  // one for each of the schema
 
-  // True if some attribute is read.
+  // True if the key of some field is read, and some attribute.
+  bool any_keys = false;
   bool any_attributes = false;
 
   static ReadMask All(const CatalogSchema& schema);
 };
 
-// Paths: "keys", "value", "opaque_value", "attributes", "attributes.NAME".
-// InvalidArgument, naming "read_mask.paths[i]", for any other or an attribute
-// not declared.
+// Paths: "keys", "keys.FIELD", "value", "opaque_value", "attributes",
+// "attributes.NAME", and "*" for all. InvalidArgument, naming
+// "read_mask.paths[i]", for any other, or a key field or attribute not
+// declared.
 absl::StatusOr<ReadMask> ReadMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema);
 

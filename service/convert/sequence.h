@@ -26,8 +26,8 @@ absl::Status ContextToProto(const SequenceContext& context,
 absl::StatusOr<RankQuery> RankQueryFromProto(
     const v1::RankCandidatesRequest& wire);
 
-// All but compute_duration. `snapshot` is the one that answered. ReplyTooLarge as
-// soon as the candidates alone take more than max_bytes.
+// All but compute_duration. `snapshot` is the one that answered. ReplyTooLarge
+// as soon as the candidates alone take more than max_bytes.
 absl::Status RankAnswerToProto(const RankAnswer& answer,
                                const Snapshot& snapshot, std::int64_t max_bytes,
                                v1::RankCandidatesResponse* wire);

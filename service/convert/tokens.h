@@ -21,7 +21,7 @@ struct CatalogState {
 
 // What a token stands for. InvalidArgument naming `field` if it is not one.
 absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
-                                                absl::string_view field);
+                                             absl::string_view field);
 
 // Says where the next page begins: after the entry `after` of the listing
 // `listing`, a text without line breaks that tells apart requests whose pages

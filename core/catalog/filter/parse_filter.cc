@@ -406,7 +406,7 @@ class Parser {
     return Unexpected(token_, "a number as 12, -0.5 or 6e23");
   }
 
-  // Years 1 to 9999, as items have.
+  // Years 1 to 9999, as items have. A date alone is its first moment in UTC.
   static std::optional<absl::Time> ParseMoment(const std::string& text) {
     // absl::ParseTime takes more than RFC 3339: blanks, infinities, and years
     // of other than four digits.
@@ -417,9 +417,10 @@ class Parser {
     }
     absl::Time time;
     std::string error;
-    if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
-      return std::nullopt;
-    }
+    constexpr absl::string_view kDate = "2026-01-31";
+    const char* format =
+        text.size() == kDate.size() ? "%Y-%m-%d" : absl::RFC3339_full;
+    if (!absl::ParseTime(format, text, &time, &error)) return std::nullopt;
     // An offset may lead out of them.
     const absl::civil_year_t year =
         absl::ToCivilYear(time, absl::UTCTimeZone()).year();

@@ -395,7 +395,8 @@ class Answerer {
   }
 
   bool HasHeads() const {
-    return plan_.heads.size() > 1 || Projections() != nullptr;
+    return plan_.heads.size() > 1 || plan_.names_heads ||
+           Projections() != nullptr;
   }
 
   const MultiHeadProjections* Projections() const {

@@ -207,7 +207,7 @@ struct AttendAnswer : AttentionAnswer {
   bool complete = false;
   bool results_exact = false;
   IndexKind index_kind = IndexKind::kFlat;
-  // With a multi-head model or several heads.
+  // With a multi-head model, or heads in the query.
   std::vector<HeadAnswer> heads;
   // The outputs of a multi-head model's heads through W_O; empty if nothing is
   // pooled.

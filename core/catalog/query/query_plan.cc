@@ -172,6 +172,7 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   plan.min_mass = query.min_mass;
   plan.with_replacement = query.with_replacement;
   plan.include_head_weights = query.include_head_weights;
+  plan.names_heads = !query.heads.empty();
   const bool hard = query.select_kind == SelectKind::kHard;
   const bool has_min_mass = query.min_mass.has_value();
   plan.result_count = query.result_count.value_or(

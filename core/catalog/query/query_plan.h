@@ -49,6 +49,7 @@ struct QueryPlan {
   WeightScope weight_scope = WeightScope::kShortlist;
   std::optional<WeightScope> pool_scope;  // unset: no pooled value
   bool include_head_weights = false;
+  bool names_heads = false;  // the query does, if only one
   // Every eligible key must be scored, from its floats.
   bool exhaustive = false;
   // If not exhaustive: what the scans must know. Where an index can't, every

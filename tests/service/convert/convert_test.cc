@@ -434,7 +434,7 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
   const CatalogSchema schema = ShopSchema();
   Item item;
   item.id = "a";
-  item.keys = {{1, 2}, {}};
+  item.keys = {{1, 2}, {3, 4, 5}};
   item.value = {3, 4};
   item.attributes.emplace_back(2, 1.5);
   item.attributes.emplace_back(3, std::string("n"));
@@ -450,8 +450,10 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
   EXPECT_EQ(read("").SerializeAsString(),
             Parse<v1::Item>("id: 'a' sequence: 7").SerializeAsString());
   const v1::Item keys = read("paths: 'keys'");
-  EXPECT_EQ(keys.keys_size(), 1);
-  EXPECT_EQ(keys.keys().count("title"), 1u);
+  EXPECT_EQ(keys.keys_size(), 2);
+  const v1::Item image = read("paths: 'keys.image'");
+  EXPECT_EQ(image.keys_size(), 1);
+  EXPECT_EQ(image.keys().count("image"), 1u);
   EXPECT_FALSE(keys.has_value());
   EXPECT_THAT(keys.attributes(), IsEmpty());
   EXPECT_TRUE(read("paths: 'value'").has_value());
@@ -466,6 +468,12 @@ TEST(ConvertItemTest, MaskChoosesWhatComesBack) {
   EXPECT_EQ(read("paths: 'attributes.price' paths: 'attributes.name'")
                 .attributes_size(),
             2);
+  const v1::Item all = read("paths: 'value' paths: '*'");
+  EXPECT_EQ(all.keys_size(), 2);
+  EXPECT_EQ(all.attributes_size(), 2);
+  EXPECT_EQ(all.opaque_value(), "bytes");
+  item.keys[0].clear();
+  EXPECT_EQ(read("paths: 'keys'").keys_size(), 1);
 }
 
 TEST(ConvertItemTest, NamesWhatIsWrong) {
@@ -511,6 +519,8 @@ TEST(ReadMaskTest, NamesThePathThatIsUnknown) {
                 "got \"colour\"");
   ExpectInvalid(status("paths: 'attributes.colour'"), "read_mask.paths[0]",
                 "an attribute that the schema declares");
+  ExpectInvalid(status("paths: 'keys.sound'"), "read_mask.paths[0]",
+                "got \"keys.sound\", want a key field");
   ExpectInvalid(status("paths: 'attributes.'"), "read_mask.paths[0]",
                 "attributes.");
   ExpectInvalid(status("paths: ''"), "read_mask.paths[0]", "got \"\"");
@@ -525,6 +535,8 @@ TEST(ReadMaskTest, CanonicalTextTellsMasksApart) {
   EXPECT_EQ(text("paths: 'keys' paths: 'value'"),
             text("paths: 'value' paths: 'keys' paths: 'keys'"));
   EXPECT_NE(text("paths: 'keys'"), text("paths: 'value'"));
+  EXPECT_NE(text("paths: 'keys'"), text("paths: 'keys.title'"));
+  EXPECT_NE(text("paths: 'keys.image'"), text("paths: 'keys.title'"));
   EXPECT_NE(text("paths: 'opaque_value'"), text("paths: 'value'"));
   EXPECT_NE(text("paths: 'opaque_value'"), text(""));
   EXPECT_NE(text("paths: 'attributes.price'"),

@@ -350,6 +350,10 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
       "vector { floats { values: [-3] } } } } include_head_weights: true"));
   ASSERT_EQ(answer.heads_size(), 2);
   EXPECT_EQ(answer.heads(1).temperature(), 2);
+  // What holds for all heads alone is said of the answer.
+  EXPECT_FALSE(answer.has_temperature());
+  EXPECT_EQ(answer.key_field(), "");
+  EXPECT_EQ(answer.score_kind(), v1::SCORE_KIND_DOT);
   EXPECT_EQ(answer.items(0).id(), KeyName(0));
   EXPECT_EQ(answer.items(0).head(), 1);
   EXPECT_EQ(answer.items(0).key_field(), "other");

@@ -65,6 +65,9 @@ TEST(ParseFilterTest, ComparisonsOfEveryKindAndType) {
   EXPECT_EQ(
       Parsed("listed >= '1970-01-01T01:00:00.5+01:00'"),
       Filter::Compare("listed", kGreaterOrEqual, absl::FromUnixMillis(500)));
+  EXPECT_EQ(Parsed("listed >= '1970-01-02'"),
+            Filter::Compare("listed", kGreaterOrEqual,
+                            absl::UnixEpoch() + absl::Hours(24)));
 }
 
 TEST(ParseFilterTest, TextsAreQuotedWithEscapes) {
@@ -149,7 +152,8 @@ TEST(ParseFilterTest, ErrorsSayWhatWhereAndWhatIsWanted) {
   ExpectRefused("NOT NOT stock=1", {"NOT at position 5", "schema declares"});
   ExpectRefused("listed = 5", {"5 at position 10", "a moment"});
   for (const char* moment :
-       {"'2026-01-31'", "'infinite-future'", "' 2026-01-31T12:00:00Z'",
+       {"'2026-01-32'", "'2026-1-31'", "' 2026-1-31'", "'2026-01-3 '",
+        "'infinite-future'", "' 2026-01-31T12:00:00Z'",
         "'2026-01-31T12:00:00Z '", "'2026-02-31T12:00:00Z'", "''",
         "'0-01-01T00:00:00Z'", "'0000-12-31T23:59:59Z'",
         "'0001-01-01T00:00:00+00:01'", "'9999-12-31T23:59:59-00:01'",
