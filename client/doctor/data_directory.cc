@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <pwd.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/sysmacros.h>
@@ -22,6 +21,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/time.h"
+#include "client/doctor/stored_files.h"
+#include "client/doctor/user_name.h"
 #include "client/format/text.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
@@ -47,12 +48,6 @@ std::filesystem::path Existing(const std::string& path) {
   return at;
 }
 
-// The name of a user, or its number as sudo takes it.
-std::string UserName(uid_t uid) {
-  const passwd* user = getpwuid(uid);
-  return user == nullptr ? absl::StrCat("#", uid) : user->pw_name;
-}
-
 // What keeps this process out of a directory, and who may go in.
 Finding AccessRefused(const std::string& path,
                       const std::filesystem::path& existing, bool exists) {
@@ -69,7 +64,7 @@ Finding AccessRefused(const std::string& path,
         "make it for the user that runs attendantd: install -d -m 0750 -o "
         "attendant ",
         path);
-  } else if (status.st_uid == getuid()) {
+  } else if (status.st_uid == geteuid()) {
     finding.advice =
         absl::StrCat("let its owner in: chmod u+rwx ", path,
                      "; or make it another's: chown -R USER ", path);
@@ -93,7 +88,8 @@ Finding ExamineAccess(const std::string& path,
     finding.verdict = Verdict::kFailure;
     finding.text = absl::StrCat(existing.string(), " is no directory");
     finding.advice = "choose another with --data-dir";
-  } else if (access(existing.c_str(), R_OK | W_OK | X_OK) != 0) {
+  } else if (faccessat(AT_FDCWD, existing.c_str(), R_OK | W_OK | X_OK,
+                       AT_EACCESS) != 0) {
     return AccessRefused(path, existing, exists);
   } else {
     finding.text = exists ? "there, and can be written to"
@@ -254,6 +250,10 @@ std::vector<Finding> ExamineDataDirectory(const std::string& path,
   if (findings[0].verdict != Verdict::kOk) return findings;
   findings.push_back(ExamineFormat(path));
   findings.push_back(ExamineHolder(path, server_answers));
+  std::error_code error;
+  if (std::filesystem::exists(path, error)) {
+    findings.push_back(ExamineStoredFiles(path));
+  }
   findings.push_back(ExamineSpace(existing));
   findings.push_back(ExamineFileSystem(existing));
   findings.push_back(ExamineSync(existing));

@@ -10,10 +10,10 @@
 namespace attendant {
 
 // Whether it is there or can be made and be written to, what format it has, who
-// holds it, what space the disk has, what file system it is and how long a sync
-// takes. Leaves the directory as it is but for a file that it removes again,
-// also while a server has it open. `server_answers`: on this machine, so that
-// its directory is held.
+// holds it, whether its files can be used, what space the disk has, what file
+// system it is and how long a sync takes. Leaves the directory as it is but for
+// a file that it removes again, also while a server has it open.
+// `server_answers`: on this machine, so that its directory is held.
 std::vector<Finding> ExamineDataDirectory(const std::string& path,
                                           bool server_answers = false);
 

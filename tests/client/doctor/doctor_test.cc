@@ -213,6 +213,63 @@ TEST(DataDirectoryTest, OneOfAnotherUserIsForThatUserToExamine) {
               "Permission denied: let its owner in: chmod u\\+rwx .*chown");
 }
 
+// Prints what is found out about the files, as a user that may not read all.
+void PrintAboutFilesAsNobody(const std::string& path, uid_t nobody) {
+  if (setuid(nobody) != 0) _exit(2);
+  const Finding files = About(ExamineDataDirectory(path), "files");
+  std::cerr << (files.verdict == Verdict::kFailure ? "failure: " : "well: ")
+            << files.text << "\n"
+            << files.advice << "\n";
+  _exit(0);
+}
+
+TEST(DataDirectoryTest, NamesFilesAndFoldersWithoutRights) {
+  if (getuid() != 0) GTEST_SKIP() << "only root makes files of others";
+  constexpr uid_t kNobody = 65534;
+  const ScratchDirectory directory;
+  const std::string path = directory / "data";
+  std::filesystem::create_directories(path + "/items/uid");
+  std::filesystem::create_directories(path + "/keys");
+  std::filesystem::create_directories(path + "/lost+found");
+  std::ofstream(path + "/FORMAT") << "1\n";
+  std::ofstream(path + "/items/uid/CURRENT") << "x";
+  // Out of the directory there may be what it likes.
+  std::filesystem::create_symlink("/etc/shadow", path + "/keys/elsewhere");
+  for (const char* stored :
+       {"", "/FORMAT", "/items", "/items/uid", "/items/uid/CURRENT", "/keys"}) {
+    ASSERT_EQ(chown((path + stored).c_str(), kNobody, kNobody), 0) << stored;
+  }
+  EXPECT_EXIT(PrintAboutFilesAsNobody(path, kNobody),
+              ::testing::ExitedWithCode(0),
+              "well: 5, which can be read and written");
+
+  // One that may be read alone, and a folder that can't be gone into.
+  std::filesystem::permissions(path + "/items/uid/CURRENT",
+                               std::filesystem::perms::owner_read);
+  EXPECT_EXIT(PrintAboutFilesAsNobody(path, kNobody),
+              ::testing::ExitedWithCode(0),
+              "failure: 1 of 5 can't be read and written \\(Permission "
+              "denied\\): .*data/items/uid/CURRENT\n.*chown -R nobody .*data; "
+              "chmod -R u\\+rwX .*data");
+  std::filesystem::permissions(
+      path + "/items",
+      std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  EXPECT_EXIT(PrintAboutFilesAsNobody(path, kNobody),
+              ::testing::ExitedWithCode(0),
+              "failure: 1 of 3 can't be .*data/items\n");
+  for (int i = 0; i < 5; ++i) {
+    std::ofstream(absl::StrCat(path, "/keys/", i)) << "root's";
+  }
+  EXPECT_EXIT(PrintAboutFilesAsNobody(path, kNobody),
+              ::testing::ExitedWithCode(0),
+              "failure: 6 of 8 can't be .*, .*, .* and 3 more\n");
+
+  // To root all are open, whoever runs the server.
+  const Finding files = About(ExamineDataDirectory(path), "files");
+  EXPECT_EQ(files.verdict, Verdict::kSkipped);
+  EXPECT_THAT(files.advice, HasSubstr("sudo -u nobody attendant doctor"));
+}
+
 TEST(DataDirectoryTest, AFileIsNoDirectory) {
   const TemporaryFile file("data", "text");
   const auto findings = ExamineDataDirectory(file.path());
