@@ -250,8 +250,8 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
                                 "--set", "name=red apple"});
   EXPECT_EQ(updated["updatedCount"], 2);
   const std::string token = updated["stateToken"];
-  const json items =
-      RunJson({"items", "get", "points", "item3", "--state-token", token})["items"];
+  const json items = RunJson(
+      {"items", "get", "points", "item3", "--state-token", token})["items"];
   EXPECT_EQ(items[0]["attributes"]["name"]["stringValue"], "red apple");
   EXPECT_EQ(items[0]["sequence"], "2");
   EXPECT_EQ(RunJson({"attend", "points", "--vector", "1,0", "--filter",

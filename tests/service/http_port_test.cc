@@ -213,9 +213,9 @@ TEST_F(HttpPortTest, AnExplainedAnswerBringsItsPlan) {
   EXPECT_EQ(plan.scans(0).index_kind(), v1::INDEX_KIND_FLAT);
   EXPECT_EQ(plan.scans(0).scored_count(), 3);
   EXPECT_EQ(plan.scans(0).not_enough_reason(), "");
-  for (const auto* time :
-       {&plan.queue_duration(), &plan.read_duration(), &plan.plan_duration(),
-        &plan.scan_duration(), &plan.answer_duration(), &plan.reply_duration()}) {
+  for (const auto* time : {&plan.queue_duration(), &plan.read_duration(),
+                           &plan.plan_duration(), &plan.scan_duration(),
+                           &plan.answer_duration(), &plan.reply_duration()}) {
     EXPECT_GT(time->seconds() + time->nanos(), 0);
   }
   v1::BatchAttendRequest batch;

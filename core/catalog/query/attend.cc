@@ -33,8 +33,8 @@ absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
   return PlanQuery(snapshot, *task.query, *task.interrupt);
 }
 
-// Says how far a query came that has no answer. `scan_duration` is of a pass that
-// came to nothing.
+// Says how far a query came that has no answer. `scan_duration` is of a pass
+// that came to nothing.
 void NoteFailure(const Pending& query, const AttendTask& task,
                  absl::Duration scan_duration) {
   if (task.trace == nullptr) return;

@@ -41,8 +41,7 @@ class ReadAfterWriteTest : public ServerFixture {
       outcomes.emplace_back(name,
                             (stub->*method)(&context, request, &response));
     };
-    const std::string with_token =
-        absl::StrCat(" state_token: '", token, "'");
+    const std::string with_token = absl::StrCat(" state_token: '", token, "'");
     read("Attend", attention_stub_.get(), &v1::AttentionService::Stub::Attend,
          Parse<v1::AttendRequest>(absl::StrCat(kQuery, with_token)),
          v1::AttendResponse());
@@ -94,8 +93,7 @@ TEST_F(ReadAfterWriteTest, EveryReadTakesTheTokenOfAWriteThatIsDone) {
 TEST_F(ReadAfterWriteTest, WhatIsNoTokenIsInvalid) {
   for (const auto& [name, status] : ReadAll("garbage")) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT) << name;
-    EXPECT_THAT(FieldIn(DetailsOf(status)),
-                ::testing::EndsWith("state_token"))
+    EXPECT_THAT(FieldIn(DetailsOf(status)), ::testing::EndsWith("state_token"))
         << name;
   }
 }
@@ -132,14 +130,14 @@ TEST_F(ReadAfterWriteTest, ATokenBeyondTheLastWriteIsOutOfRange) {
 TEST_F(ReadAfterWriteTest, ABatchHasOneTokenForAllItsQueries) {
   grpc::ClientContext context;
   v1::BatchAttendResponse response;
-  ASSERT_TRUE(attention_stub_
-                  ->BatchAttend(
-                      &context,
-                      Parse<v1::BatchAttendRequest>(absl::StrCat(
-                          "catalog: 'shop' requests {", kQuery,
-                          " state_token: '", StateToken(uid_, 1), "' }")),
-                      &response)
-                  .ok());
+  ASSERT_TRUE(
+      attention_stub_
+          ->BatchAttend(&context,
+                        Parse<v1::BatchAttendRequest>(absl::StrCat(
+                            "catalog: 'shop' requests {", kQuery,
+                            " state_token: '", StateToken(uid_, 1), "' }")),
+                        &response)
+          .ok());
   EXPECT_EQ(response.results(0).status().code(),
             static_cast<int>(absl::StatusCode::kInvalidArgument));
 }
@@ -186,10 +184,10 @@ TEST_F(ReadAfterWriteTest, NoAnswerIsOlderThanItsToken) {
   });
   for (int next = 2; next <= kWriteCount + 1;) {
     v1::AttendResponse response;
-    const grpc::Status status = Attend(
-        Parse<v1::AttendRequest>(absl::StrCat(kQuery, " state_token: '",
-                                              StateToken(uid_, next), "'")),
-        &response);
+    const grpc::Status status =
+        Attend(Parse<v1::AttendRequest>(absl::StrCat(
+                   kQuery, " state_token: '", StateToken(uid_, next), "'")),
+               &response);
     if (status.error_code() == grpc::StatusCode::OUT_OF_RANGE) continue;
     ASSERT_TRUE(status.ok()) << status.error_message();
     ASSERT_OK_AND_ASSIGN(

@@ -422,8 +422,8 @@ TEST_F(UnaryCallTest, SlowQueriesAreLoggedWithTheirRequestAndTrace) {
   EXPECT_EQ(slow[0]["code"], "OK");
   EXPECT_EQ(slow[0]["catalog"], "ok");
   EXPECT_GE(slow[0]["time_ms"].get<double>(), 0);
-  for (const char* time :
-       {"queue_duration", "read_duration", "answer_duration", "reply_duration"}) {
+  for (const char* time : {"queue_duration", "read_duration", "answer_duration",
+                           "reply_duration"}) {
     EXPECT_TRUE(slow[0]["plan"].contains(time)) << time;
   }
   EXPECT_FALSE(slow[1].contains("trace_id"));

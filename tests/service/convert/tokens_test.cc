@@ -42,8 +42,8 @@ TEST(TokensTest, WhatIsNoStateTokenIsRefused) {
     bad.back()[i] = token[i] == 'A' ? 'B' : 'A';
   }
   for (const std::string& each : bad) {
-    ExpectInvalid(ParseStateToken(each, "state_token").status(),
-                  "state_token", "no token of ours");
+    ExpectInvalid(ParseStateToken(each, "state_token").status(), "state_token",
+                  "no token of ours");
   }
 }
 

@@ -341,8 +341,9 @@ TEST_F(AttendCallTest, ASlowQueryIsLoggedWithItsPlan) {
   EXPECT_EQ(plan["scans"][0]["index_kind"], "INDEX_KIND_IVF");
   EXPECT_EQ(plan["candidate_count"], "100");
   EXPECT_TRUE(plan.contains("kernel_level"));
-  for (const char* time : {"queue_duration", "read_duration", "plan_duration", "scan_duration",
-                           "answer_duration", "reply_duration"}) {
+  for (const char* time :
+       {"queue_duration", "read_duration", "plan_duration", "scan_duration",
+        "answer_duration", "reply_duration"}) {
     EXPECT_TRUE(plan.contains(time)) << time;
   }
   EXPECT_FALSE(call.response.has_plan());
