@@ -136,7 +136,7 @@ std::int64_t LockHolder(const std::string& path) {
 }
 
 Finding ExamineHolder(const std::string& path, bool server_answers) {
-  const std::int64_t pid = LockHolder(path + "/LOCK");
+  const std::int64_t pid = HolderOf(path);
   if (pid == 0 && server_answers) {
     return {"held by", Verdict::kWarning, "nobody, though the server answers",
             "look which --data-dir the server was given: it has another one"};
@@ -242,6 +242,10 @@ Finding ExamineSync(const std::filesystem::path& existing) {
 }
 
 }  // namespace
+
+std::int64_t HolderOf(const std::string& path) {
+  return LockHolder(path + "/LOCK");
+}
 
 std::vector<Finding> ExamineDataDirectory(const std::string& path,
                                           bool server_answers) {

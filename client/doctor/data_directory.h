@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_
 #define ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,9 @@ namespace attendant {
 // `server_answers`: on this machine, so that its directory is held.
 std::vector<Finding> ExamineDataDirectory(const std::string& path,
                                           bool server_answers = false);
+
+// The process that has the directory open; 0: none.
+std::int64_t HolderOf(const std::string& path);
 
 }  // namespace attendant
 

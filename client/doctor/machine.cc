@@ -1,7 +1,5 @@
 #include "client/doctor/machine.h"
 
-#include <sys/resource.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -30,9 +28,6 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kLittleMemory = std::int64_t{1} << 30;
-// What a catalog's database and segment files keep open.
-constexpr std::uint64_t kFilesPerCatalog = 40;
-constexpr std::uint64_t kFewFiles = 4096;
 
 struct Processor {
   std::string name = "unknown";
@@ -226,34 +221,6 @@ Finding ExamineMemory(const std::string& root) {
   return finding;
 }
 
-Finding ExamineOpenFiles() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) {
-    return {"open files", Verdict::kWarning,
-            "the system does not tell how "
-            "many may be",
-            ""};
-  }
-  if (limit.rlim_max == RLIM_INFINITY) {
-    return {.subject = "open files", .text = "any number"};
-  }
-  Finding finding = {
-      .subject = "open files",
-      .text = absl::StrCat(
-          "up to ", FormatCount(static_cast<std::int64_t>(limit.rlim_max)),
-          ", enough for about ",
-          FormatCount(static_cast<std::int64_t>(std::min<std::uint64_t>(
-              1000, limit.rlim_max / kFilesPerCatalog))),
-          " catalogs")};
-  if (limit.rlim_max < kFewFiles) {
-    finding.verdict = Verdict::kWarning;
-    finding.advice =
-        "raise it: ulimit -Hn 65536, or LimitNOFILE=65536 in the service's "
-        "unit";
-  }
-  return finding;
-}
-
 Finding ExamineHugePages(const std::string& root) {
   std::ifstream file(root + "/sys/kernel/mm/transparent_hugepage/enabled");
   std::string text;
@@ -273,8 +240,8 @@ Finding ExamineHugePages(const std::string& root) {
 }  // namespace
 
 std::vector<Finding> ExamineMachine(const std::string& root) {
-  return {ExamineProcessor(root), ExamineKernels(),   ExamineFaiss(),
-          ExamineMemory(root),    ExamineOpenFiles(), ExamineHugePages(root)};
+  return {ExamineProcessor(root), ExamineKernels(), ExamineFaiss(),
+          ExamineMemory(root), ExamineHugePages(root)};
 }
 
 }  // namespace attendant

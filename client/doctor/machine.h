@@ -10,9 +10,9 @@
 namespace attendant {
 
 // The processor, the kernels chosen and whether they agree with their scalar
-// twin, FAISS and whether a small index of it finds what is there, memory, open
-// files and huge pages. `root` is where /proc and /sys are; limits are those of
-// this process. Takes some tens of milliseconds.
+// twin, FAISS and whether a small index of it finds what is there, memory and
+// huge pages. `root` is where /proc and /sys are. Takes some tens of
+// milliseconds.
 std::vector<Finding> ExamineMachine(const std::string& root = "");
 
 }  // namespace attendant

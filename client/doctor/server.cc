@@ -9,15 +9,19 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "client/api/advice.h"
 #include "client/api/pages.h"
 #include "client/doctor/certificate.h"
+#include "client/doctor/open_files.h"
 #include "client/format/text.h"
 #include "core/base/clock.h"
 #include "core/base/host_port.h"
@@ -60,20 +64,34 @@ httplib::Result Get(const ServerToExamine& server, const std::string& path,
   return client->Get(path, headers);
 }
 
+// Where no page came.
+Finding Unreachable(const std::string& address, httplib::Error error) {
+  Finding finding = {
+      "HTTP port", Verdict::kWarning,
+      absl::StrCat(address, " can't be reached: "),
+      "say where it is with --http; attendantd --http-listen opens it"};
+  if (error == httplib::Error::SSLConnection ||
+      error == httplib::Error::SSLServerVerification) {
+    finding.text += "no TLS connection that both sides trust";
+    finding.advice =
+        "see that its certificate has not expired, is of the authority in "
+        "--ca and has that name; where it speaks no TLS leave --ca out, and "
+        "where it asks for a certificate give --client-cert and --client-key";
+  } else {
+    finding.text += error == httplib::Error::Connection
+                        ? "no connection"
+                        : httplib::to_string(error);
+  }
+  return finding;
+}
+
 // As the server begins its warnings of a certificate that ends: ExpiryWarning.
 constexpr absl::string_view kOfCertificate = "the TLS certificate ";
 
 // `certificate_told`: what it warns of there is known.
 Finding ExamineReadiness(const ServerToExamine& server, bool certificate_told) {
   const httplib::Result page = Get(server, "/readyz");
-  if (!page) {
-    return {"HTTP port", Verdict::kWarning,
-            absl::StrCat(server.http, " can't be reached: ",
-                         page.error() == httplib::Error::Connection
-                             ? "no connection"
-                             : httplib::to_string(page.error())),
-            "say where it is with --http; attendantd --http-listen opens it"};
-  }
+  if (!page) return Unreachable(server.http, page.error());
   const auto json = nlohmann::json::parse(page->body, nullptr, false);
   std::string text;
   bool only_certificate = true;
@@ -114,18 +132,20 @@ std::optional<std::string> BuildLabel(const std::string& page,
   return match[1].str();
 }
 
-// Nothing where the HTTP port is not that of attendantd. `reached`: by gRPC.
-std::optional<Finding> ExamineBuild(const ServerToExamine& server,
-                                    bool reached) {
+// `reached`: by gRPC.
+httplib::Result GetMetrics(const ServerToExamine& server, bool reached) {
   // gRPC sends a token without TLS to this machine only: where it has got
   // through, HTTP may follow.
   const bool may_see_token =
       !server.security.ca_path.empty() ||
       (reached && (HostOf(server.http) == HostOf(server.server) ||
                    server.http == DefaultHttpAddress(server.server)));
-  const httplib::Result page =
-      Get(server, "/metrics",
-          may_see_token ? server.security.token : std::string());
+  return Get(server, "/metrics",
+             may_see_token ? server.security.token : std::string());
+}
+
+// Nothing where the HTTP port is not that of attendantd.
+std::optional<Finding> ExamineBuild(const httplib::Result& page) {
   if (!page) return std::nullopt;
   if (page->status == 401 || page->status == 403) {
     return Finding{
@@ -149,6 +169,27 @@ std::optional<Finding> ExamineBuild(const ServerToExamine& server,
                                   ": install the same version of both");
   }
   return finding;
+}
+
+// The value of a metric without labels.
+std::optional<double> MetricOf(const std::string& page,
+                               const std::string& name) {
+  for (absl::string_view line : absl::StrSplit(page, '\n')) {
+    double value = 0;
+    if (absl::ConsumePrefix(&line, name + " ") &&
+        absl::SimpleAtod(line, &value)) {
+      return value;
+    }
+  }
+  return std::nullopt;
+}
+
+// Nothing where the server does not tell.
+std::optional<Finding> ExamineServersOpenFiles(const httplib::Result& page) {
+  if (!page || page->status != 200) return std::nullopt;
+  const auto limit = MetricOf(page->body, "process_max_fds");
+  if (!limit.has_value()) return std::nullopt;
+  return OpenFilesOf(*limit, MetricOf(page->body, "process_open_fds"));
 }
 
 // What is wrong with a catalog, in sentences.
@@ -238,8 +279,12 @@ std::vector<Finding> ExamineServer(const ServerToExamine& server) {
     if (expiry.ok()) findings.push_back(ExamineExpiry(*expiry, absl::Now()));
   }
   findings.push_back(ExamineReadiness(server, certificate_told));
-  if (auto build = ExamineBuild(server, client.ok())) {
+  const httplib::Result metrics = GetMetrics(server, client.ok());
+  if (auto build = ExamineBuild(metrics)) {
     findings.push_back(*std::move(build));
+  }
+  if (auto open_files = ExamineServersOpenFiles(metrics)) {
+    findings.push_back(*std::move(open_files));
   }
   if (client.ok()) ExamineCatalogs(**client, findings);
   return findings;

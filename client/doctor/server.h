@@ -29,7 +29,7 @@ std::string DefaultHttpAddress(const std::string& server);
 
 // Whether it can be reached, both ways; how long its certificate is good, where
 // there is TLS; whether it is ready and what it warns of; whether it is of this
-// program's version; and its catalogs.
+// program's version; how many files it may open; and its catalogs.
 std::vector<Finding> ExamineServer(const ServerToExamine& server);
 
 }  // namespace attendant

@@ -1,5 +1,7 @@
 // attendant doctor
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "client/commands/administration/commands.h"
 #include "client/doctor/data_directory.h"
 #include "client/doctor/machine.h"
+#include "client/doctor/open_files.h"
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
 #include "core/base/host_port.h"
@@ -61,6 +64,20 @@ Examination DirectoryExamination(const std::string& path, bool server_answers) {
           ExamineDataDirectory(path, server_answers)};
 }
 
+// Of the server if it tells, else of the process that holds the directory.
+std::vector<Finding> OpenFiles(const Examination& server,
+                               const std::string& data_dir) {
+  for (const Finding& finding : server.findings) {
+    if (finding.subject == kOpenFiles) return {};
+  }
+  if (!data_dir.empty()) {
+    const std::int64_t pid = HolderOf(data_dir);
+    const auto finding = pid == 0 ? std::nullopt : ExamineOpenFiles(pid);
+    if (finding.has_value()) return {*finding};
+  }
+  return {ExamineOwnOpenFiles()};
+}
+
 absl::Status Examine(const DoctorFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(Examination server,
                              ServerExamination(flags, context));
@@ -69,6 +86,9 @@ absl::Status Examine(const DoctorFlags& flags, const Context& context) {
                               IsOnThisMachine(context.connection.server);
   std::vector<Examination> examinations;
   examinations.push_back({"Machine", ExamineMachine()});
+  for (Finding& finding : OpenFiles(server, flags.data_dir)) {
+    examinations[0].findings.push_back(std::move(finding));
+  }
   examinations.push_back(DirectoryExamination(flags.data_dir, server_answers));
   examinations.push_back(std::move(server));
   Print(context.json ? DoctorJson(examinations)

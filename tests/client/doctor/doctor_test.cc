@@ -11,7 +11,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -25,6 +27,7 @@
 #include "client/doctor/certificate.h"
 #include "client/doctor/data_directory.h"
 #include "client/doctor/machine.h"
+#include "client/doctor/open_files.h"
 #include "client/doctor/report.h"
 #include "client/doctor/server.h"
 #include "core/base/mutex.h"
@@ -114,6 +117,47 @@ TEST_F(MachineTest, HugePagesThatAreNeverUsedAreAWarning) {
   Write(path, "always madvise [never]\n");
   EXPECT_EQ(About("huge pages").verdict, Verdict::kWarning);
   EXPECT_THAT(About("huge pages").advice, HasSubstr(path));
+}
+
+TEST(OpenFilesTest, TwoThirdsAreForCatalogs) {
+  const Finding many = OpenFilesOf(1 << 20, 50);
+  EXPECT_EQ(many.verdict, Verdict::kOk);
+  EXPECT_EQ(many.text, "50 of 1,048,576, enough for about 1,000 catalogs");
+  const Finding few = OpenFilesOf(1200, std::nullopt);
+  EXPECT_EQ(few.verdict, Verdict::kWarning);
+  EXPECT_EQ(few.text, "up to 1,200, enough for about 20 catalogs");
+  EXPECT_THAT(few.advice, HasSubstr("LimitNOFILE"));
+  const Finding full = OpenFilesOf(60000, 39999);
+  EXPECT_EQ(full.verdict, Verdict::kWarning);
+  EXPECT_THAT(full.text, HasSubstr("none can be added"));
+  const Finding any =
+      OpenFilesOf(std::numeric_limits<double>::infinity(), std::nullopt);
+  EXPECT_EQ(any.verdict, Verdict::kOk);
+  EXPECT_EQ(any.text, "any number");
+}
+
+TEST_F(MachineTest, OpenFilesAreThoseOfTheServersProcess) {
+  const std::string head = "Limit  Soft Limit  Hard Limit  Units\n";
+  Write("/proc/42/limits",
+        head +
+            "Max processes  7  7  processes\n"
+            "Max open files            1024     524288     files\n");
+  auto finding = ExamineOpenFiles(42, root_.path());
+  ASSERT_TRUE(finding.has_value());
+  EXPECT_EQ(finding->verdict, Verdict::kWarning);
+  EXPECT_THAT(finding->text, HasSubstr("up to 1,024"));
+  EXPECT_THAT(finding->text, HasSubstr("of process 42"));
+  Write("/proc/42/limits", head + "Max open files  unlimited  unlimited\n");
+  EXPECT_EQ(ExamineOpenFiles(42, root_.path()).value_or(Finding()).text,
+            "any number of process 42");
+  EXPECT_FALSE(ExamineOpenFiles(43, root_.path()).has_value());
+  // One that runs, as the system itself has it.
+  EXPECT_TRUE(ExamineOpenFiles(getpid()).has_value());
+}
+
+TEST(OpenFilesTest, ThoseOfAShellAreNotCalledTheServers) {
+  EXPECT_THAT(ExamineOwnOpenFiles().text,
+              HasSubstr("if the server is started from this shell"));
 }
 
 TEST(DataDirectoryTest, OneThatIsNotThereWillBeMade) {
@@ -393,6 +437,58 @@ TEST(ServerTest, ACertificateIsToldOfOnce) {
   serving.join();
   EXPECT_EQ(About(findings, "certificate").verdict, Verdict::kWarning);
   EXPECT_EQ(About(findings, "HTTP port").text, address + ", ready");
+}
+
+TEST(ServerTest, TellsOfTheServersOpenFiles) {
+  httplib::Server server;
+  server.Get("/metrics", [](const httplib::Request&, httplib::Response& page) {
+    page.set_content(
+        "# TYPE process_open_fds gauge\nprocess_open_fds 31\n"
+        "process_max_fds 1200\n",
+        "text/plain");
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto findings =
+      ExamineServer({.server = "127.0.0.1:1",
+                     .http = absl::StrCat("127.0.0.1:", port),
+                     .connect = [] { return absl::UnavailableError(""); }});
+  server.stop();
+  serving.join();
+  EXPECT_EQ(About(findings, "open files").text,
+            "31 of 1,200, enough for about 20 catalogs");
+}
+
+// Where it is has nothing to do with it.
+TEST(ServerTest, AnHttpPortThatIsNotTrustedIsAMatterOfCertificates) {
+  const TestAuthority authority("ours");
+  const TestAuthority other("other");
+  const TestCertificate issued = authority.Issue();
+  const TemporaryFile certificate("server.pem", issued.certificate);
+  const TemporaryFile key("server.key", issued.key);
+  const TemporaryFile ca("ca.pem", other.certificate());
+  httplib::SSLServer with_tls(certificate.path().c_str(), key.path().c_str());
+  httplib::Server without_tls;
+  const auto examine = [&](httplib::Server& server) {
+    const int port = server.bind_to_any_port("127.0.0.1");
+    std::thread serving([&] { server.listen_after_bind(); });
+    const auto findings =
+        ExamineServer({.server = "127.0.0.1:1",
+                       .http = absl::StrCat("127.0.0.1:", port),
+                       .security = {.ca_path = ca.path()},
+                       .connect = [] { return absl::UnavailableError(""); }});
+    server.stop();
+    serving.join();
+    return About(findings, "HTTP port");
+  };
+  for (httplib::Server* server :
+       std::initializer_list<httplib::Server*>{&with_tls, &without_tls}) {
+    const Finding port = examine(*server);
+    EXPECT_EQ(port.verdict, Verdict::kWarning);
+    EXPECT_THAT(port.text, HasSubstr("no TLS connection that both sides"));
+    EXPECT_THAT(port.advice, HasSubstr("has not expired"));
+    EXPECT_THAT(port.advice, Not(HasSubstr("--http")));
+  }
 }
 
 TEST(ServerTest, AWarningOfACertificateNamesThePageOnTls) {
