@@ -17,8 +17,8 @@ std::string AdviceOn(const absl::Status& status) {
   }
   if (reason == kNotTrusted) {
     return "a server with --tls-client-ca wants --client-cert and "
-           "--client-key; else see that --ca is its authority and --server "
-           "the name in its certificate";
+           "--client-key, one without TLS no --ca; else see that --ca is its "
+           "authority and --server the name in its certificate";
   }
   if (reason == kSilent) {
     return "it hangs, or has more to do than it can: --timeout waits longer, "

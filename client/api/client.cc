@@ -68,9 +68,15 @@ absl::Status NoConnection(const Client::Options& options,
                 : ", without which a token is sent to this machine only"),
         kOtherProtocol);
   }
-  // One that listens and that we don't trust need not be started.
-  return StatusWithReason(absl::StatusCode::kUnavailable, what,
-                          listens ? kNotTrusted : kNoServer);
+  if (!listens) {
+    return StatusWithReason(absl::StatusCode::kUnavailable, what, kNoServer);
+  }
+  return StatusWithReason(
+      absl::StatusCode::kUnavailable,
+      absl::StrCat(what,
+                   "; what listens there may be without TLS, or its "
+                   "certificate have expired"),
+      kNotTrusted);
 }
 
 absl::Status WaitUntilConnected(grpc::Channel& channel,

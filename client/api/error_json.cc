@@ -11,6 +11,16 @@
 #include "google/rpc/error_details.pb.h"
 
 namespace attendant {
+namespace {
+
+// Without one of its own, what a server would say.
+std::string ReasonOrDefault(const absl::Status& status) {
+  if (const auto reason = ReasonOf(status)) return *reason;
+  if (FieldOf(status).has_value()) return "INVALID_FIELD";
+  return absl::StatusCodeToString(status.code());
+}
+
+}  // namespace
 
 absl::Status UsageError(absl::string_view message) {
   return StatusWithReason(absl::StatusCode::kInvalidArgument, message,
@@ -27,7 +37,7 @@ std::string ErrorJson(const absl::Status& status) {
   nlohmann::ordered_json error;
   error["code"] = absl::StatusCodeToString(status.code());
   error["message"] = std::string(status.message());
-  error["reason"] = ReasonOf(status).value_or("");
+  error["reason"] = ReasonOrDefault(status);
   error["metadata"] = nlohmann::ordered_json::object();
   const google::rpc::Status details = DetailsOf(status);
   for (const google::protobuf::Any& detail : details.details()) {

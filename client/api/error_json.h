@@ -17,9 +17,10 @@ absl::Status UsageError(absl::string_view message);
 bool AsksForJson(int argc, const char* const* argv);
 
 // {"error": {"code", "message", "reason", "metadata", "retryDelay"}}, with a
-// line end: the code's name, the message, and of google.rpc's details the
-// reason and metadata of ErrorInfo, empty where there is none, and the delay of
-// RetryInfo, left out where there is none.
+// line end: the code's name, the message, the reason (of what has none
+// INVALID_FIELD where a field is at fault, else the code's name), and of
+// google.rpc's details the metadata of ErrorInfo, empty where there is none,
+// and the delay of RetryInfo, left out where there is none.
 std::string ErrorJson(const absl::Status& status);
 
 }  // namespace attendant

@@ -17,12 +17,15 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "client/api/advice.h"
 #include "client/api/grpc_status.h"
 #include "client/api/importer.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "tests/client/temporary_file.h"
 #include "tests/support/status_matchers.h"
+#include "tests/support/test_authority.h"
 
 namespace attendant {
 namespace {
@@ -394,6 +397,19 @@ TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
     EXPECT_EQ(ReasonOf(status), kSilent);
   }
   close(listener);
+}
+
+// The server of the test has no TLS.
+TEST_F(ClientTest, AServerThatIsNotTrustedMayBeWithoutTls) {
+  const TestAuthority authority("ours");
+  const TemporaryFile ca("ca.pem", authority.certificate());
+  const absl::Status status =
+      Client::Connect({.server = address_, .security = {.ca_path = ca.path()}})
+          .status();
+  EXPECT_EQ(ReasonOf(status), kNotTrusted);
+  EXPECT_THAT(status.message(), AllOf(HasSubstr("may be without TLS"),
+                                      HasSubstr("certificate have expired")));
+  EXPECT_THAT(AdviceOn(status), HasSubstr("one without TLS no --ca"));
 }
 
 TEST_F(ClientTest, RefusesADeadlineOfNothing) {
