@@ -175,6 +175,18 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   // Examples are left out.
   EXPECT_THAT(shown.out, Not(HasSubstr("the last")));
 
+  // Of what was not asked for there is no member, which would look empty.
+  const json item =
+      RunJson({"items", "list", "points", "--page-size", "1"})["items"][0];
+  EXPECT_EQ(item["attributes"], json::object());
+  EXPECT_FALSE(item.contains("keys"));
+  EXPECT_FALSE(item.contains("opaqueValue"));
+  EXPECT_FALSE(answer["items"][0].contains("keys"));
+  EXPECT_FALSE(answer["items"][0].contains("opaqueValue"));
+  EXPECT_EQ(RunJson({"attend", "points", "--vector", "1,0",
+                     "--opaque"})["items"][0]["opaqueValue"],
+            "AP8A");
+
   const json listed = RunJson({"catalog", "list"});
   EXPECT_EQ(listed["catalogs"][0]["name"], "points");
   EXPECT_THAT(Run({"items", "get", "points", "item39"}).out,
@@ -512,7 +524,22 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
   for (const json& finding : server["findings"]) {
     EXPECT_EQ(finding["verdict"], "ok") << finding;
   }
-  EXPECT_EQ(server["findings"].size(), 4u);
+  EXPECT_EQ(server["findings"].size(), 5u);
+  EXPECT_EQ(server["findings"][3]["subject"], "open files");
+  const auto machines_open_files = [](const json& all) {
+    for (const json& finding : all["examinations"][0]["findings"]) {
+      if (finding["subject"] == "open files")
+        return std::string(finding["text"]);
+    }
+    return std::string("none");
+  };
+  // The limit is the server's, not this shell's.
+  EXPECT_EQ(machines_open_files(examined), "none");
+  EXPECT_THAT(machines_open_files(RunJson(
+                  {"doctor", "--no-server", "--data-dir", data_.path()})),
+              HasSubstr(absl::StrCat("of process ", server_->pid())));
+  EXPECT_THAT(machines_open_files(RunJson({"doctor", "--no-server"})),
+              HasSubstr("this shell"));
   const json& directory = examined["examinations"][1];
   EXPECT_EQ(directory["findings"][2]["text"],
             absl::StrCat("process ", server_->pid()));
@@ -577,6 +604,22 @@ TEST_F(AttendantCommandTest, JsonOfWhatFailsIsOneDocumentToo) {
   EXPECT_EQ(error["reason"], "CATALOG_NOT_FOUND");
   EXPECT_TRUE(error["metadata"].is_object());
   EXPECT_FALSE(error.contains("retryDelay"));
+  // What the client finds itself has a reason as well.
+  CreatePoints();
+  const auto reason_of = [&](std::vector<std::string> command) {
+    command.insert(command.begin(), "--json");
+    return json::parse(Run(command).out)["error"]["reason"];
+  };
+  EXPECT_EQ(reason_of({"items", "update", "points", "a", "--set", "no=1"}),
+            "INVALID_ARGUMENT");
+  EXPECT_EQ(reason_of({"items", "export", "points", File("is_there", "")}),
+            "ALREADY_EXISTS");
+  EXPECT_EQ(reason_of({"items", "import", "points", "--items",
+                       files_ / "missing.jsonl"}),
+            "NOT_FOUND");
+  EXPECT_EQ(reason_of({"fit", "lsi", files_ / "missing.csv", "--out",
+                       files_ / "fit"}),
+            "NOT_FOUND");
   const CommandResult usage = Run({"--json", "attend", "points"});
   EXPECT_EQ(usage.exit_status, 2);
   EXPECT_THAT(usage.err, HasSubstr("--vector"));
@@ -877,8 +920,9 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
   const json told = RunJson(dry);
   EXPECT_EQ(told["previousTemperature"], 0.05);
   // Vectors say nothing about how examples combine.
-  EXPECT_EQ(told["previousCombineKind"], "unit");
-  EXPECT_EQ(told["combineKind"], "unit");
+  EXPECT_EQ(told["previousCombineKind"], "COMBINE_KIND_UNIT");
+  EXPECT_EQ(told["combineKind"], "COMBINE_KIND_UNIT");
+  EXPECT_EQ(told["scoreKind"], "SCORE_KIND_DOT");
   EXPECT_EQ(told["dryRun"], true);
   EXPECT_EQ(temperature(), 0.05);
   EXPECT_THAT(

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/fits/commands.h"
 #include "client/files/npy.h"
@@ -10,6 +11,16 @@
 
 namespace attendant {
 namespace {
+
+// As servers spell a kind or type that files have in lower case.
+std::string WireName(absl::string_view member, const std::string& value) {
+  absl::string_view prefix;
+  if (absl::EndsWith(member, "score_kind")) prefix = "SCORE_KIND_";
+  if (absl::EndsWith(member, "combine_kind")) prefix = "COMBINE_KIND_";
+  if (member == "type") prefix = "ATTRIBUTE_TYPE_";
+  return prefix.empty() ? value
+                        : absl::StrCat(prefix, absl::AsciiStrToUpper(value));
+}
 
 nlohmann::ordered_json CamelCase(const nlohmann::ordered_json& json) {
   if (!json.is_structured()) return json;
@@ -25,6 +36,9 @@ nlohmann::ordered_json CamelCase(const nlohmann::ordered_json& json) {
       name += i > 0 && key[i - 1] == '_' ? absl::ascii_toupper(key[i]) : key[i];
     }
     result[name] = CamelCase(value);
+    if (value.is_string()) {
+      result[name] = WireName(key, value.get<std::string>());
+    }
   }
   return result;
 }
@@ -101,6 +115,10 @@ void AddFitCommands(CLI::App& app, Context& context) {
   CLI::App* fit =
       app.add_subcommand("fit", "Learn keys, text encoders and temperatures");
   fit->require_subcommand(1);
+  fit->footer(
+      "Examples:\n"
+      "  attendant fit lsi events.csv.gz --out fit/events\n"
+      "  attendant fit temperature --catalog photos --pairs clicks.jsonl");
   AddFitLsiCommand(*fit, context);
   AddFitTextCommand(*fit, context);
   AddFitTemperatureCommand(*fit, context);

@@ -26,7 +26,8 @@ void NoteStep(absl::string_view step);
 std::string DescribeDefaults(const AttentionDefaults& defaults);
 nlohmann::json DefaultsJson(const AttentionDefaults& defaults);
 
-// Prints what files spell snake_case as servers reply: keys in lowerCamelCase.
+// Prints what files have in snake_case and lower case as servers reply: members
+// in lowerCamelCase, kinds and types as SCORE_KIND_COSINE.
 void PrintCamelCase(const nlohmann::ordered_json& json);
 
 // Each with a line end.

@@ -124,7 +124,7 @@ class ItemPrinter {
 
   void Finish(const std::string& next_page_token) {
     if (context_.json) {
-      Print(ToJson(all_));
+      Print(ToJsonWithout(all_, {"keys", "opaqueValue"}));
     } else if (!next_page_token.empty()) {
       Note(absl::StrCat("There is more: --page-token ", next_page_token,
                         ", or --all."));
@@ -203,6 +203,10 @@ void AddItemsCommands(CLI::App& app, Context& context) {
   CLI::App* items = app.add_subcommand(
       "items", "Store, read, change, delete and export items");
   items->require_subcommand(1);
+  items->footer(
+      "Examples:\n"
+      "  attendant items import photos --ids ids.txt --keys image=clip.npy\n"
+      "  attendant items list photos");
   AddImportCommand(*items, context);
   AddGet(*items, context);
   AddListItems(*items, context);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -90,6 +91,15 @@ std::string ToJson(const google::protobuf::Message& message) {
   // Fails only for messages that our own replies don't hold.
   if (!status.ok()) return "null\n";
   return json;
+}
+
+std::string ToJsonWithout(const google::protobuf::Message& reply,
+                          const std::vector<std::string>& not_asked_for) {
+  auto json = nlohmann::ordered_json::parse(ToJson(reply));
+  for (nlohmann::ordered_json& item : json["items"]) {
+    for (const std::string& member : not_asked_for) item.erase(member);
+  }
+  return absl::StrCat(json.dump(1), "\n");
 }
 
 void PrintList(const google::protobuf::Message& all, const Listing& listing,
