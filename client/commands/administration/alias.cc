@@ -97,6 +97,10 @@ void AddAliasCommands(CLI::App& app, Context& context) {
   CLI::App* alias =
       app.add_subcommand("alias", "Give catalogs other names, and move them");
   alias->require_subcommand(1);
+  alias->footer(
+      "Examples:\n"
+      "  attendant alias set shop shop-1\n"
+      "  attendant alias list");
   AddSet(*alias, context);
   CLI::App* list = alias->add_subcommand("list", "List the aliases");
   list->footer("Example:\n  attendant alias list");

@@ -640,6 +640,10 @@ void AddCatalogCommands(CLI::App& app, Context& context) {
   CLI::App* catalog = app.add_subcommand(
       "catalog", "Make, list, change, describe and delete catalogs");
   catalog->require_subcommand(1);
+  catalog->footer(
+      "Examples:\n"
+      "  attendant catalog create photos --key-field image:512:cosine\n"
+      "  attendant catalog describe photos");
   AddCreateCatalog(*catalog, context);
   CLI::App* list = catalog->add_subcommand("list", "List the catalogs");
   list->footer("Example:\n  attendant catalog list");

@@ -336,6 +336,10 @@ void AddSnapshotCommands(CLI::App& app, Context& context) {
   CLI::App* snapshot = app.add_subcommand(
       "snapshot", "Store, verify, restore and move copies of catalogs");
   snapshot->require_subcommand(1);
+  snapshot->footer(
+      "Examples:\n"
+      "  attendant snapshot create shop before-sale\n"
+      "  attendant snapshot restore shop before-sale shop-2");
   AddCreateSnapshot(*snapshot, context);
   AddListSnapshots(*snapshot, context);
   AddOnSnapshot(*snapshot, context, "verify", "Check every byte of a snapshot",

@@ -1,9 +1,18 @@
 #include "client/commands/attention/approximation_flags.h"
 
+#include "absl/strings/str_cat.h"
 #include "client/commands/shared/flags.h"
 #include "core/base/status.h"
 
 namespace attendant {
+namespace {
+
+std::string CheckEven(const std::string& number) {
+  const bool even = (number.back() - '0') % 2 == 0;
+  return even ? "" : absl::StrCat("got ", number, ", want an even number");
+}
+
+}  // namespace
 
 void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
   constexpr char kGroup[] = "Approximate";
@@ -18,6 +27,7 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
                   "Buckets of a round, an even number; never more than keys, "
                   "rounded up to one. Default: one for 64 keys")
       ->check(CLI::Range(2, 4096))
+      ->check(CLI::Validator(&CheckEven, ""))
       ->needs(lsh)
       ->group(kGroup);
   verb.add_option("--lsh-seed", flags.lsh_seed,

@@ -166,7 +166,10 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
   v1::AttendResponse& response = *answer;
   if (context.json) {
     SpellOutVectors(response);
-    Print(ToJson(response));
+    std::vector<std::string> not_asked_for = {"keys"};
+    if (flags.show.empty()) not_asked_for.push_back("attributes");
+    if (!flags.opaque) not_asked_for.push_back("opaqueValue");
+    Print(ToJsonWithout(response, not_asked_for));
     return absl::OkStatus();
   }
   ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
@@ -239,7 +242,8 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
   vector_file->excludes(text);
 }
 
-void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
+// The number of items wanted, which what is chosen may exclude.
+CLI::Option* AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend
       .add_option("--field", flags.field,
                   "The key field. Default: for text the first with an "
@@ -283,7 +287,7 @@ void AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
                   "Show what items weigh by each of several heads");
   attend.add_flag("--explain", flags.explain,
                   "Say how the answer came about, and where its time went");
-  AddChoiceFlags(attend, results, flags.choices);
+  return results;
 }
 
 void AddAnswerMaskFlags(CLI::App& attend, AttendFlags& flags) {
@@ -306,6 +310,37 @@ void AddAnswerMaskFlags(CLI::App& attend, AttendFlags& flags) {
       ->group("Masks");
 }
 
+// What would be refused whatever the catalog holds: values that exclude flags.
+void CheckValues(const CLI::App& attend, const AttendFlags& flags) {
+  const AttendChoices& choices = flags.choices;
+  const bool pools = !flags.pool.empty() && flags.pool != "none";
+  if (choices.activation == "sigmoid" || choices.activation == "none") {
+    const std::string activation = "--activation=" + choices.activation;
+    for (const char* flag : {"--hard", "--sample", "--min-mass", "--weights",
+                             "--mass-precision", "--mass-method"}) {
+      if (attend.count(flag) > 0) throw CLI::ExcludesError(activation, flag);
+    }
+    if (flags.picture.draws_weights()) {
+      throw CLI::ExcludesError(activation, "--svg and --blocks");
+    }
+    if (pools) throw CLI::ExcludesError(activation, "--pool=" + flags.pool);
+  }
+  if (choices.hard) {
+    if (!flags.weights.empty() && flags.weights != "returned") {
+      throw CLI::ExcludesError("--hard", "--weights=" + flags.weights);
+    }
+    if (pools && flags.pool != "returned") {
+      throw CLI::ExcludesError("--hard", "--pool=" + flags.pool);
+    }
+  }
+  if (choices.sample && flags.weights == "returned") {
+    throw CLI::ExcludesError("--sample", "--weights=returned");
+  }
+  if (flags.image_width != 0 && flags.pool == "none") {
+    throw CLI::ExcludesError("--image", "--pool=none");
+  }
+}
+
 }  // namespace
 
 void AddAttendCommand(CLI::App& app, Context& context) {
@@ -314,8 +349,9 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "attend", "Ask a catalog: weighted items for a vector, examples or text");
   attend->add_option("CATALOG", flags->catalog, "The catalog")->required();
   AddQueryFlags(*attend, *flags);
-  AddAnswerFlags(*attend, *flags);
+  CLI::Option* results = AddAnswerFlags(*attend, *flags);
   AddAnswerMaskFlags(*attend, *flags);
+  AddChoiceFlags(*attend, results, flags->choices);
   AddTokenFlag(*attend, flags->token);
   AddPictureFlags(*attend, {"matrix", "lines", "image"}, flags->picture);
   attend
@@ -340,7 +376,7 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "\n"
       "  attendant attend shop --text 'alarm clock' --explain\n"
       "  attendant attend photos --vector-file query.npy --exact --json");
-  attend->final_callback([flags, &context] {
+  attend->final_callback([attend, flags, &context] {
     if (flags->vector.empty() && flags->vector_file.empty() &&
         !flags->has_examples() && flags->text.empty()) {
       throw CLI::RequiredError(
@@ -354,13 +390,7 @@ void AddAttendCommand(CLI::App& app, Context& context) {
     if (flags->picture.svg == "image" && flags->image_width == 0) {
       throw CLI::RequiresError("--svg=image", "--image");
     }
-    if (flags->image_width != 0 && flags->pool == "none") {
-      throw CLI::ExcludesError("--image", "--pool=none");
-    }
-    if (flags->picture.draws_weights() && !flags->choices.activation.empty() &&
-        flags->choices.activation != "softmax") {
-      throw CLI::ExcludesError("--svg and --blocks", "--activation");
-    }
+    CheckValues(*attend, *flags);
     CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return Attend(*flags, c); });
   });

@@ -82,6 +82,9 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
                   "candidates of HNSW, buckets of LSH, rescored keys of PQ")
       ->check(CLI::PositiveNumber)
       ->excludes(recall)
+      ->excludes(attend.get_option("--exact"))
+      ->excludes(attend.get_option("--allow"))
+      ->excludes(attend.get_option("--allow-file"))
       ->group("Scan");
   attend
       .add_option(
@@ -152,34 +155,39 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
       ->check(CLI::IsMember(
           {"dot", "scaled_dot", "cosine", "bilinear", "additive"}))
       ->group("Score");
-  attend
-      .add_option("--model", choices.model,
-                  "Another model than the field's, as NAME or NAME:VERSION")
-      ->type_name("NAME")
-      ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
-      ->group("Score");
+  CLI::Option* model =
+      attend
+          .add_option("--model", choices.model,
+                      "Another model than the field's, as NAME or NAME:VERSION")
+          ->type_name("NAME")
+          ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
+          ->group("Score");
   AddRepeated(attend, "--head", choices.heads,
               "Attend over several key fields at once, or one at several "
               "temperatures: FIELD or FIELD=TEMPERATURE")
       ->type_name("FIELD")
       ->check(CLI::Validator(Accepts(&ParseHead), ""))
+      ->excludes(model)
+      ->excludes(attend.get_option("--field"))
       ->group("Score");
   AddRepeated(attend, "--bias", choices.biases,
               "Add an attribute to the logits: NAME or NAME=FACTOR")
       ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseBias), ""))
       ->group("Score");
-  AddRepeated(attend, "--decay", choices.decays,
-              "Halve the weight with each half-life since a timestamp "
-              "attribute: NAME=HALF_LIFE, as in added=72h")
-      ->type_name("NAME=DURATION")
-      ->check(CLI::Validator(Accepts(&ParseDecay), ""))
-      ->group("Score");
+  CLI::Option* decay =
+      AddRepeated(attend, "--decay", choices.decays,
+                  "Halve the weight with each half-life since a timestamp "
+                  "attribute: NAME=HALF_LIFE, as in added=72h")
+          ->type_name("NAME=DURATION")
+          ->check(CLI::Validator(Accepts(&ParseDecay), ""))
+          ->group("Score");
   attend
       .add_option("--time", choices.time,
                   "What --decay takes for now. Default: the server's clock")
       ->type_name("TIME")
       ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
+      ->needs(decay)
       ->group("Score");
   AddScanFlags(attend, choices);
 }

@@ -231,6 +231,9 @@ void AddContextualizeCommand(CLI::App& app, Context& context) {
         (flags->weights || flags->picture.draws_weights())) {
       throw CLI::ExcludesError("--linformer", "--weights, --svg and --blocks");
     }
+    if (flags->approximation.linformer_rows != 0 && flags->causal) {
+      throw CLI::ExcludesError("--linformer", "--causal");
+    }
     CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return RunContextualize(*flags, c); });
   });

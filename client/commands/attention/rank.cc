@@ -344,9 +344,14 @@ void AddRankCommand(CLI::App& app, Context& context) {
       throw CLI::RequiredError(
           "--event, --history, --profile or --profile-vector");
     }
-    if (flags->picture.draws_weights() &&
-        (flags->activation == "sigmoid" || flags->activation == "none")) {
-      throw CLI::ExcludesError("--svg and --blocks", "--activation");
+    if (flags->activation == "sigmoid" || flags->activation == "none") {
+      const std::string activation = "--activation=" + flags->activation;
+      if (flags->picture.draws_weights()) {
+        throw CLI::ExcludesError(activation, "--svg and --blocks");
+      }
+      if (flags->approximation.any()) {
+        throw CLI::ExcludesError(activation, "--lsh and --linformer");
+      }
     }
     if (flags->picture.draws_weights() && flags->because_count == 0) {
       throw CLI::ExcludesError("--svg and --blocks", "--because 0");

@@ -188,6 +188,10 @@ void AddModelCommands(CLI::App& app, Context& context) {
   CLI::App* model = app.add_subcommand(
       "model", "Import, list, show and delete attention models");
   model->require_subcommand(1);
+  model->footer(
+      "Examples:\n"
+      "  attendant model import encoder layer.safetensors --heads 8\n"
+      "  attendant model show encoder");
   AddModelImportCommand(*model, context);
   AddModelFromLsiCommand(*model, context);
 

@@ -24,7 +24,7 @@ namespace attendant {
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitRefused = 1;      // the server or the data refused
 inline constexpr int kExitUsage = 2;        // the command line is wrong
-inline constexpr int kExitUnreachable = 3;  // no server
+inline constexpr int kExitUnreachable = 3;  // no server that speaks
 
 // Columns of a bar, and of a column of a table that may be wide.
 inline constexpr int kBarWidth = 20;
@@ -60,8 +60,13 @@ void NoteToken(absl::string_view token);
 // The error, as "attendant: ..." on standard error.
 void PrintError(absl::string_view message);
 
-// A message in the canonical JSON of Protobuf, with a line end.
+// A message in the canonical JSON of Protobuf, with a line end. What is 0 or
+// empty is printed too.
 std::string ToJson(const google::protobuf::Message& message);
+// The same of a reply with `items`, whose members that were not asked for are
+// left out: empty, they would look as if the item had none.
+std::string ToJsonWithout(const google::protobuf::Message& reply,
+                          const std::vector<std::string>& not_asked_for);
 
 // A reply of a list, for people.
 struct Listing {

@@ -2,6 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -9,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/shared/command.h"
 
@@ -112,6 +116,62 @@ TEST(CommandLineTest, WhatIsNotExpectedIsSaidAsTyped) {
               HasSubstr("not expected: bag --colour\n"));
 }
 
+// Whatever the catalog holds: before a server is asked.
+TEST(CommandLineTest, FlagsThatExcludeEachOtherAreAMatterOfUsage) {
+  const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
+  const std::vector<std::string> rank = {"rank", "shop",      "--candidate",
+                                         "a",    "--profile", "b"};
+  const std::vector<std::string> contextualize = {"contextualize", "--vectors",
+                                                  "tokens.txt"};
+  struct Case {
+    std::vector<std::string> command;
+    std::vector<std::string> flags;
+    std::string said;
+  };
+  for (auto [command, flags, said] : {
+           Case{attend, {"--field", "a", "--head", "a"}, "excludes"},
+           Case{attend, {"--model", "m", "--head", "a"}, "excludes"},
+           Case{attend, {"--exact", "--probe-count", "3"}, "excludes"},
+           Case{attend, {"--allow", "a", "--probe-count", "3"}, "excludes"},
+           Case{attend, {"--time", "2026-01-05"}, "--time requires --decay"},
+           Case{attend, {"--image", "2", "--pool=none"}, "excludes"},
+           Case{attend, {"--activation=none", "--hard"}, "excludes --hard"},
+           Case{attend, {"--activation=sigmoid", "--pool=returned"}, "--pool"},
+           Case{attend, {"--activation=none", "--blocks"}, "--blocks"},
+           Case{attend, {"--hard", "--weights=catalog"}, "--weights"},
+           Case{attend, {"--hard", "--pool=shortlist"}, "--pool"},
+           Case{attend, {"--sample", "--weights=returned"}, "--weights"},
+           Case{rank, {"--activation=none", "--lsh", "2"}, "--lsh"},
+           Case{rank, {"--lsh", "2", "--lsh-buckets", "3"}, "an even number"},
+           Case{contextualize, {"--linformer", "2", "--causal"}, "--causal"},
+       }) {
+    command.insert(command.end(), flags.begin(), flags.end());
+    const Ended ended = RunLine(command);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << flags[0] << " " << flags.back();
+    EXPECT_THAT(ended.err, HasSubstr(said));
+  }
+}
+
+// A server that takes connections, and says nothing.
+TEST(CommandLineTest, SilenceForTheWholeTimeoutIsAsNoServer) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {.sin_family = AF_INET,
+                         .sin_port = 0,
+                         .sin_addr = {htonl(INADDR_LOOPBACK)},
+                         .sin_zero = {}};
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener, any, size), 0);
+  ASSERT_EQ(listen(listener, 8), 0);
+  ASSERT_EQ(getsockname(listener, any, &size), 0);
+  const Ended ended =
+      RunLine({"--server", absl::StrCat("127.0.0.1:", ntohs(address.sin_port)),
+               "--timeout", "0.2", "catalog", "list"});
+  close(listener);
+  EXPECT_EQ(ended.exit_status, kExitUnreachable);
+  EXPECT_THAT(ended.err, HasSubstr("said nothing within 200ms"));
+}
+
 // Candidates by id are as they are given.
 TEST(CommandLineTest, OnlyCandidatesByQueryAreMasked) {
   for (const std::vector<std::string>& mask :
@@ -185,6 +245,18 @@ std::string HelpOf(std::vector<std::string> words) {
   CaptureStdout();
   EXPECT_EQ(RunLine(std::move(words)).exit_status, kExitOk);
   return GetCapturedStdout();
+}
+
+TEST(CommandLineTest, EveryGroupHasExamples) {
+  for (const char* group :
+       {"catalog", "alias", "snapshot", "items", "fit", "model"}) {
+    EXPECT_THAT(HelpOf({group}),
+                HasSubstr(absl::StrCat("Examples:\n  attendant ", group, " ")));
+  }
+}
+
+TEST(CommandLineTest, HelpSaysWhatAnExitStatusIs) {
+  EXPECT_THAT(HelpOf({}), HasSubstr("or says nothing within --timeout"));
 }
 
 TEST(CommandLineTest, HelpSaysWhatFlagsTake) {
