@@ -115,7 +115,9 @@ absl::Status BatchGetItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
-  std::int64_t bytes = 0;
+  response->set_state_token(
+      StateToken(snapshot->catalog_uid, snapshot->sequence));
+  auto bytes = static_cast<std::int64_t>(response->ByteSizeLong());
   return catalog->VisitStored(ids, [&](const StoredItem& item) {
     v1::Item* wire = response->add_items();
     ItemToProto(item, *snapshot->schema, mask, wire);
@@ -142,6 +144,8 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
       absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
   ATTENDANT_ASSIGN_OR_RETURN(std::string after,
                              ParsePageToken(request.page_token(), listing));
+  response->set_state_token(
+      StateToken(snapshot->catalog_uid, snapshot->sequence));
   PageRoom room(page_size, backend.max_message_bytes, *response);
   absl::Status interrupted;
   ATTENDANT_RETURN_IF_ERROR(

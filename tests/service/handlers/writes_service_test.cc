@@ -104,6 +104,32 @@ TEST_F(WritesServiceTest, ItemsComeWithTheSequenceOfTheirLastWrite) {
   EXPECT_EQ(response.items(1).sequence(), 1);
 }
 
+TEST_F(WritesServiceTest, ItemsComeWithATokenOfTheirState) {
+  v1::BatchUpsertItemsResponse written;
+  {
+    grpc::ClientContext context;
+    ASSERT_TRUE(item_stub_
+                    ->BatchUpsertItems(
+                        &context,
+                        Parse<v1::BatchUpsertItemsRequest>(absl::StrCat(
+                            "catalog: 'shop' items { id: 'a'", kKey, "}")),
+                        &written)
+                    .ok());
+  }
+  v1::ListItemsResponse page;
+  ASSERT_TRUE(List(Parse<v1::ListItemsRequest>("catalog: 'shop'"), &page).ok());
+  EXPECT_EQ(page.state_token(), written.state_token());
+  grpc::ClientContext context;
+  v1::BatchGetItemsResponse got;
+  ASSERT_TRUE(
+      item_stub_
+          ->BatchGetItems(
+              &context,
+              Parse<v1::BatchGetItemsRequest>("catalog: 'shop' ids: 'a'"), &got)
+          .ok());
+  EXPECT_EQ(got.state_token(), written.state_token());
+}
+
 // However many wait for one that takes long.
 TEST_F(WritesServiceTest, ThoseOfOneCatalogAreNotInTheWayOfAnothers) {
   ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
