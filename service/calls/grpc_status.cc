@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "google/rpc/error_details.pb.h"
 #include "service/convert/time.h"
 #include "service/queue/retry_delay.h"
@@ -92,8 +93,11 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
       ReasonOf(status).value_or(DefaultReason(status, field.has_value()));
   info.set_reason(reason);
   info.set_domain("attendant");
+  auto& metadata = *info.mutable_metadata();
+  for (const auto& [name, value] : DetailsOf(status)) {
+    metadata[name] = Shortened(value, kMaxFieldBytes);
+  }
   if (field.has_value()) {
-    auto& metadata = *info.mutable_metadata();
     metadata["field"] = Shortened(*field, kMaxFieldBytes);
     if (const auto values = GotAndWantOf(status)) {
       metadata["got"] = Shortened(values->got, kMaxFieldBytes);

@@ -18,7 +18,8 @@ inline constexpr std::size_t kMaxStatusMessageBytes = 512;
 
 // The same code and message, and as details (google.rpc.Status):
 // - exactly one ErrorInfo, of domain "attendant". Its reason is ReasonOf, else
-//   INVALID_FIELD if a field is named, else the name of the code.
+//   INVALID_FIELD if a field is named, else the name of the code. Its metadata
+//   has DetailsOf.
 // - BadRequest if FieldOf names a field, which is in ErrorInfo's metadata too.
 // - RetryInfo on UNAVAILABLE and on RESOURCE_EXHAUSTED, but for the reason
 //   OVER_LIMIT: what is over a limit stays over it.

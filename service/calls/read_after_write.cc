@@ -20,20 +20,15 @@ absl::Status CheckVisible(const LiveCatalog& catalog, absl::string_view token,
   const std::int64_t assigned = catalog.assigned_sequence();
   const std::shared_ptr<const Snapshot> snapshot = catalog.snapshot();
   if (state.catalog_uid != snapshot->catalog_uid) {
-    return StatusWithReason(
-        absl::StatusCode::kFailedPrecondition,
-        absl::StrCat(field,
-                     ": got the token of another catalog, want one of "
-                     "this catalog, which may have been made anew"),
-        "OTHER_CATALOG");
+    return FieldError(absl::StatusCode::kFailedPrecondition, "OTHER_CATALOG",
+                      field, "the token of another catalog",
+                      "one of this catalog, which may have been made anew");
   }
   if (state.sequence <= snapshot->sequence) return absl::OkStatus();
   if (state.sequence > assigned) {
-    return StatusWithReason(
-        absl::StatusCode::kOutOfRange,
-        absl::StrCat(field, ": got a token of write ", state.sequence,
-                     ", want at most the last one, ", assigned),
-        "BEYOND_LAST_WRITE");
+    return FieldError(absl::StatusCode::kOutOfRange, "BEYOND_LAST_WRITE", field,
+                      absl::StrCat("a token of write ", state.sequence),
+                      absl::StrCat("at most the last one, ", assigned));
   }
   return StatusWithReason(
       absl::StatusCode::kDeadlineExceeded,

@@ -8,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "service/calls/page.h"
 #include "service/calls/read_after_write.h"
 #include "service/convert/schema.h"
@@ -177,12 +178,14 @@ absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
       CheckGiven(request.name(), "name", "the name of a catalog"));
   const absl::Status status = backend.catalogs->Delete(request.name());
   if (scope.HoldsAll() || ReasonOf(status) != kCatalogHasAlias) return status;
-  return StatusWithReason(
-      absl::StatusCode::kFailedPrecondition,
-      absl::StrCat("catalog '", request.name(),
-                   "' has an alias; move it to another catalog, or delete it, "
-                   "first"),
-      kCatalogHasAlias);
+  return WithDetails(
+      StatusWithReason(
+          absl::StatusCode::kFailedPrecondition,
+          absl::StrCat("catalog '", request.name(),
+                       "' has an alias; move it to another catalog, or delete "
+                       "it, first"),
+          kCatalogHasAlias),
+      {{"catalog", request.name()}});
 }
 
 }  // namespace attendant

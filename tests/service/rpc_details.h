@@ -46,6 +46,15 @@ inline std::string ReasonIn(const google::rpc::Status& status) {
   return found.size() == 1 ? found[0].reason() : "";
 }
 
+// A name and its value in the metadata of the one ErrorInfo, or "".
+inline std::string MetadataIn(const grpc::Status& status,
+                              const std::string& name) {
+  const auto found = Details<google::rpc::ErrorInfo>(DetailsOf(status));
+  if (found.size() != 1) return "";
+  const auto value = found[0].metadata().find(name);
+  return value == found[0].metadata().end() ? "" : value->second;
+}
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_TESTS_SERVICE_RPC_DETAILS_H_

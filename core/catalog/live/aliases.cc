@@ -4,15 +4,17 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/catalog/live/catalog_set.h"
 
 namespace attendant {
 namespace {
 
 absl::Status NoSuchAlias(absl::string_view alias) {
-  return StatusWithReason(absl::StatusCode::kNotFound,
-                          absl::StrCat("no alias '", alias, "'"),
-                          "ALIAS_NOT_FOUND");
+  return WithDetails(StatusWithReason(absl::StatusCode::kNotFound,
+                                      absl::StrCat("no alias '", alias, "'"),
+                                      "ALIAS_NOT_FOUND"),
+                     {{"alias", alias}});
 }
 
 // "names catalog 'blue'", "does not exist".
@@ -25,10 +27,12 @@ std::string Describe(absl::string_view target) {
 absl::Status CheckExpected(absl::string_view alias, absl::string_view expected,
                            absl::string_view target) {
   if (expected == target) return absl::OkStatus();
-  return StatusWithReason(absl::StatusCode::kAborted,
-                          absl::StrCat("alias '", alias, "' ", Describe(target),
-                                       "; want that it ", Describe(expected)),
-                          "ALIAS_MOVED");
+  return WithDetails(
+      StatusWithReason(absl::StatusCode::kAborted,
+                       absl::StrCat("alias '", alias, "' ", Describe(target),
+                                    "; want that it ", Describe(expected)),
+                       "ALIAS_MOVED"),
+      {{"alias", alias}, {"catalog", target}, {"expected_catalog", expected}});
 }
 
 }  // namespace

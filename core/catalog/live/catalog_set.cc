@@ -14,6 +14,7 @@
 #include "core/base/number_text.h"
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/storage/files/files.h"
 
 namespace attendant {
@@ -23,9 +24,10 @@ namespace {
 constexpr std::int64_t kNewCatalogBytes = std::int64_t{1} << 20;
 
 absl::Status NoSuchCatalog(absl::string_view name) {
-  return StatusWithReason(absl::StatusCode::kNotFound,
-                          absl::StrCat("no catalog '", name, "'"),
-                          "CATALOG_NOT_FOUND");
+  return WithDetails(StatusWithReason(absl::StatusCode::kNotFound,
+                                      absl::StrCat("no catalog '", name, "'"),
+                                      "CATALOG_NOT_FOUND"),
+                     {{"catalog", name}});
 }
 
 // OK if each encoder serves a field of the schema, once, in its dimension.
@@ -458,12 +460,14 @@ absl::StatusOr<CatalogSet::Entry> CatalogSet::Remove(absl::string_view name) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto found, Find(*now, name));
   for (const auto& [alias, entry] : *now) {
     if (!entry.is_alias || entry.target != found->first) continue;
-    return StatusWithReason(
-        absl::StatusCode::kFailedPrecondition,
-        absl::StrCat("catalog '", found->first, "' has the alias '", alias,
-                     "'; move the alias to another catalog, or delete it, "
-                     "first"),
-        kCatalogHasAlias);
+    return WithDetails(
+        StatusWithReason(
+            absl::StatusCode::kFailedPrecondition,
+            absl::StrCat("catalog '", found->first, "' has the alias '", alias,
+                         "'; move the alias to another catalog, or delete it, "
+                         "first"),
+            kCatalogHasAlias),
+        {{"catalog", found->first}, {"alias", alias}});
   }
   // First what may fail: until it is durable the catalog is served on, and from
   // then on there must be the memory to end that.

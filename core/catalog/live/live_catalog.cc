@@ -10,6 +10,7 @@
 #include "core/base/clock.h"
 #include "core/base/number_text.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/catalog/segments/segment_files.h"
 #include "core/catalog/segments/snapshot_memory.h"
@@ -29,9 +30,11 @@ bool Within(std::span<const float> key, float limit) {
 }
 
 absl::Status NoSuchItem(std::size_t i, absl::string_view id) {
-  return StatusWithReason(absl::StatusCode::kNotFound,
-                          absl::StrCat("ids[", i, "]: no item '", id, "'"),
-                          "ITEM_NOT_FOUND");
+  return WithDetails(
+      StatusWithReason(absl::StatusCode::kNotFound,
+                       absl::StrCat("ids[", i, "]: no item '", id, "'"),
+                       "ITEM_NOT_FOUND"),
+      {{"item", id}});
 }
 
 }  // namespace
@@ -105,10 +108,11 @@ absl::Status LiveCatalog::CheckOpen() const {
 }
 
 absl::Status LiveCatalog::Deleted() const {
-  return StatusWithReason(
-      absl::StatusCode::kNotFound,
-      absl::StrCat("catalog '", record_.name, "' was deleted"),
-      "CATALOG_NOT_FOUND");
+  return WithDetails(
+      StatusWithReason(absl::StatusCode::kNotFound,
+                       absl::StrCat("catalog '", record_.name, "' was deleted"),
+                       "CATALOG_NOT_FOUND"),
+      {{"catalog", record_.name}});
 }
 
 absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMemory(

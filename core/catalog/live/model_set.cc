@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/attention/asymmetry.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 
 namespace attendant {
 namespace {
@@ -15,7 +16,11 @@ absl::Status NoSuchModel(absl::string_view name,
   const std::string what =
       version ? absl::StrCat("no version ", *version, " of model '", name, "'")
               : absl::StrCat("no model '", name, "'");
-  return StatusWithReason(absl::StatusCode::kNotFound, what, "MODEL_NOT_FOUND");
+  absl::Status status =
+      StatusWithReason(absl::StatusCode::kNotFound, what, "MODEL_NOT_FOUND");
+  if (!version) return WithDetails(status, {{"model", name}});
+  return WithDetails(status,
+                     {{"model", name}, {"version", absl::StrCat(*version)}});
 }
 
 }  // namespace

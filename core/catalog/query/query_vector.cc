@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/kernels/kernels.h"
 
 namespace attendant {
@@ -86,11 +87,13 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
     }
     if (key.empty()) {
       if (query.require_all) {
-        return StatusWithReason(
-            absl::StatusCode::kNotFound,
-            absl::StrCat(part_path("id"), ": no item '", example.id,
-                         "' with a key in '", schema.name, "'"),
-            "EXAMPLE_NOT_FOUND");
+        return WithDetails(
+            StatusWithReason(
+                absl::StatusCode::kNotFound,
+                absl::StrCat(part_path("id"), ": no item '", example.id,
+                             "' with a key in '", schema.name, "'"),
+                "EXAMPLE_NOT_FOUND"),
+            {{"item", example.id}, {"key_field", schema.name}});
       }
       resolved.unknown_example_ids.push_back(example.id);
       continue;

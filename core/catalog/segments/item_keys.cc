@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 
 namespace attendant {
 
@@ -30,10 +31,12 @@ absl::StatusOr<int> FindKeyField(const CatalogSchema& schema,
 
 absl::Status NoItemWithKey(const KeyFieldSchema& field, absl::string_view id,
                            absl::string_view path) {
-  return StatusWithReason(absl::StatusCode::kNotFound,
-                          absl::StrCat(path, ": no item '", id,
-                                       "' with a key in '", field.name, "'"),
-                          "ITEM_NOT_FOUND");
+  return WithDetails(
+      StatusWithReason(absl::StatusCode::kNotFound,
+                       absl::StrCat(path, ": no item '", id,
+                                    "' with a key in '", field.name, "'"),
+                       "ITEM_NOT_FOUND"),
+      {{"item", id}, {"key_field", field.name}});
 }
 
 absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,

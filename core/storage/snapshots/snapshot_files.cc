@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/storage/catalogs/catalog_store.h"
 #include "core/storage/files/disk_space.h"
 #include "core/storage/records/catalog_record_codec.h"
@@ -21,10 +22,12 @@ namespace {
 constexpr absl::string_view kPartial = ".partial";
 
 absl::Status NoSuchSnapshot(const SnapshotId& id) {
-  return StatusWithReason(
-      absl::StatusCode::kNotFound,
-      absl::StrCat("no snapshot '", id.name, "' of catalog '", id.catalog, "'"),
-      "SNAPSHOT_NOT_FOUND");
+  return WithDetails(
+      StatusWithReason(absl::StatusCode::kNotFound,
+                       absl::StrCat("no snapshot '", id.name, "' of catalog '",
+                                    id.catalog, "'"),
+                       "SNAPSHOT_NOT_FOUND"),
+      {{"snapshot", id.name}, {"catalog", id.catalog}});
 }
 
 // Damage of a part, as damage of the snapshot; other errors as they are.

@@ -104,6 +104,7 @@ TEST_F(ReadAfterWriteTest, TheTokenOfAnotherCatalogIsRefused) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)
         << name;
     EXPECT_EQ(ReasonIn(DetailsOf(status)), "OTHER_CATALOG") << name;
+    EXPECT_EQ(MetadataIn(status, "got"), "the token of another catalog");
   }
 }
 
@@ -124,6 +125,7 @@ TEST_F(ReadAfterWriteTest, ATokenBeyondTheLastWriteIsOutOfRange) {
   for (const auto& [name, status] : ReadAll(StateToken(uid_, 2))) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::OUT_OF_RANGE) << name;
     EXPECT_EQ(ReasonIn(DetailsOf(status)), "BEYOND_LAST_WRITE") << name;
+    EXPECT_EQ(MetadataIn(status, "got"), "a token of write 2");
   }
 }
 

@@ -153,6 +153,8 @@ TEST_F(AliasServiceTest, RefusalsNameWhatIsWrong) {
   status = catalog_stub_->DeleteCatalog(&context, request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "CATALOG_HAS_ALIAS");
+  EXPECT_EQ(MetadataIn(status, "catalog"), "shop");
+  EXPECT_EQ(MetadataIn(status, "alias"), "window");
   EXPECT_THAT(status.error_message(), HasSubstr("'window'"));
   ASSERT_TRUE(Delete("window").ok());
   status = Delete("window");

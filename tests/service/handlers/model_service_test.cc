@@ -292,6 +292,7 @@ TEST_F(ModelServiceTest, MissingModelsAreNotFoundByName) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_THAT(status.error_message(), HasSubstr("no model 'image'"));
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "MODEL_NOT_FOUND");
+  EXPECT_EQ(MetadataIn(status, "model"), "image");
   request.mutable_model()->set_name("text");
   request.mutable_model()->set_version(2);
   status = Get(request, &response);

@@ -474,6 +474,8 @@ TEST_F(SnapshotServiceTest, RefusalsNameWhatIsWrong) {
   status = Verify("shop", "s1");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_NOT_FOUND");
+  EXPECT_EQ(MetadataIn(status, "catalog"), "shop");
+  EXPECT_EQ(MetadataIn(status, "snapshot"), "s1");
   ASSERT_TRUE(Take("shop", "s1").ok());
   EXPECT_EQ(Take("shop", "s1").error_code(), grpc::StatusCode::ALREADY_EXISTS);
   status = Restore("shop", "s1", "");
