@@ -46,10 +46,14 @@ absl::Status OverLimit(absl::string_view field, absl::string_view got,
 }
 
 absl::Status MostThereMayBe(std::int64_t count, absl::string_view what) {
-  return StatusWithReason(absl::StatusCode::kResourceExhausted,
-                          absl::StrCat("there are ", count, " ", what,
-                                       ", the most allowed; delete some first"),
-                          kOverLimit);
+  return StatusWithReason(
+      absl::StatusCode::kResourceExhausted,
+      count == 1
+          ? absl::StrCat("of ", what,
+                         " there is 1, the most allowed; delete it first")
+          : absl::StrCat("there are ", count, " ", what,
+                         ", the most allowed; delete some first"),
+      kOverLimit);
 }
 
 absl::Status FieldError(absl::StatusCode code, absl::string_view reason,

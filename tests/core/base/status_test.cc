@@ -106,5 +106,12 @@ TEST(StatusTest, FieldErrorNamesFieldAndReason) {
   EXPECT_EQ(ReasonOf(status), "MOVED");
 }
 
+TEST(StatusTest, MostThereMayBeCounts) {
+  EXPECT_EQ(MostThereMayBe(2, "catalogs").message(),
+            "there are 2 catalogs, the most allowed; delete some first");
+  EXPECT_EQ(MostThereMayBe(1, "catalogs").message(),
+            "of catalogs there is 1, the most allowed; delete it first");
+}
+
 }  // namespace
 }  // namespace attendant
