@@ -121,7 +121,8 @@ void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page) {
   page.AddGauge("attendant_catalogs", "Catalogs that are served.",
                 static_cast<double>(list.size()));
   page.AddGauge("attendant_damaged",
-                "Catalogs and aliases that can't be served for damage.",
+                "Catalogs and aliases that can't be served: they are damaged, "
+                "or could not be opened.",
                 static_cast<double>(catalogs.damages().size()));
   const CatalogSet::MemoryUse memory = catalogs.memory_use();
   const auto bytes = [&](absl::string_view name, absl::string_view help,
@@ -142,6 +143,12 @@ void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page) {
   bytes("attendant_rocksdb_write_buffer_bytes",
         "Buffers of what was written, of all catalogs.",
         memory.write_buffer_bytes);
+  if (const auto free = catalogs.free_disk_bytes(); free.ok()) {
+    page.AddGauge("attendant_data_disk_free_bytes",
+                  "What is free for the server on the disk of the data "
+                  "directory; near 0 writes are refused.",
+                  static_cast<double>(*free));
+  }
   for (const auto& catalog : list) AddCatalog(*catalog, page);
 }
 

@@ -228,6 +228,22 @@ Readiness Server::readiness() const {
         absl::StrCat("memory: ", memory.used_bytes, " bytes are used of ",
                      memory.limit_bytes, "; writes are refused"));
   }
+  if (const absl::Status room = backend_.catalogs->CheckDiskRoom(0);
+      !room.ok()) {
+    readiness.warnings.push_back(absl::StrCat("disk: ", room.message()));
+  } else if (const absl::Status most = backend_.catalogs->CheckDiskRoom(
+                 static_cast<std::uint64_t>(backend_.max_message_bytes));
+             !most.ok()) {
+    readiness.warnings.push_back(absl::StrCat(
+        "disk: large writes are refused, and soon all: ", most.message()));
+  }
+  for (const auto& catalog : backend_.catalogs->List("", kMaxCatalogs)) {
+    if (const absl::Status saved = catalog->save_status(); !saved.ok()) {
+      readiness.warnings.push_back(absl::StrCat(
+          "catalog '", catalog->name(),
+          "': its index could not be written to its files: ", saved.message()));
+    }
+  }
   return readiness;
 }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <httplib.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
@@ -87,6 +88,14 @@ absl::Status Fill(Client& client, int* next, Acknowledged* acknowledged) {
   }
 }
 
+// The body of a page of the HTTP port that says OK.
+std::string Page(const ServerProcess& server, const std::string& path) {
+  const auto page =
+      httplib::Client("http://" + server.http_address()).Get(path);
+  EXPECT_TRUE(page && page->status == 200) << path;
+  return page ? page->body : "";
+}
+
 TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
   const ScratchDirectory data;
   if (!MountSmall(data.path(), "24m")) GTEST_SKIP() << kNeedsRoot;
@@ -102,6 +111,11 @@ TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
                          AllOf(HasSubstr(data.path()), HasSubstr("full"))));
     EXPECT_EQ(ReasonOf(full), "DISK_FULL");
     ASSERT_GT(next, 0);
+    EXPECT_THAT(Page(*server, "/readyz"),
+                AllOf(HasSubstr("\"ready\""), HasSubstr("disk: "),
+                      HasSubstr("writes")));
+    EXPECT_THAT(Page(*server, "/metrics"),
+                HasSubstr("attendant_data_disk_free_bytes"));
     EXPECT_OK(Ask(*client, "shop"));
     ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
     EXPECT_EQ(listed, acknowledged);
@@ -114,6 +128,7 @@ TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
         UpsertOf("shop", {TestItem(next, /*version=*/-1)})));
     acknowledged[absl::StrCat("item", next)] = -1;
     EXPECT_OK(Create(*client, "another"));
+    EXPECT_THAT(Page(*server, "/readyz"), HasSubstr("\"warnings\":[]"));
     server->Kill();
   }
   {

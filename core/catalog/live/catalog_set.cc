@@ -15,6 +15,7 @@
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
 #include "core/base/status_details.h"
+#include "core/storage/files/disk_space.h"
 #include "core/storage/files/files.h"
 
 namespace attendant {
@@ -151,8 +152,10 @@ std::string FixedDifference(const CatalogSchema& there,
 
 }  // namespace
 
-CatalogSet::CatalogSet(std::unique_ptr<Store> store, const Options& options)
-    : options_(options),
+CatalogSet::CatalogSet(std::string directory, std::unique_ptr<Store> store,
+                       const Options& options)
+    : directory_(std::move(directory)),
+      options_(options),
       store_(std::move(store)),
       memory_(std::make_unique<MemoryBudget>(MemoryBudget::Options{
           .limit_bytes = options.memory_limit_bytes,
@@ -168,7 +171,8 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
     const std::string& directory, const Options& options) {
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<Store> store,
                              Store::Open(directory, options.store));
-  std::unique_ptr<CatalogSet> set(new CatalogSet(std::move(store), options));
+  std::unique_ptr<CatalogSet> set(
+      new CatalogSet(directory, std::move(store), options));
   ATTENDANT_ASSIGN_OR_RETURN(
       set->models_,
       ModelSet::Open(set->store_.get(), options.clock, set->memory_.get()));
@@ -287,6 +291,17 @@ CatalogSet::MemoryUse CatalogSet::memory_use() const {
   return {.budget = memory_->use(),
           .cache_bytes = store_->cache_bytes(),
           .write_buffer_bytes = store_->write_buffer_bytes()};
+}
+
+absl::Status CatalogSet::CheckDiskRoom(std::uint64_t write_bytes) const {
+  // As Database::Write has it.
+  return CheckDiskSpace(
+      directory_, 2 * write_bytes +
+                      static_cast<std::uint64_t>(store_->write_buffer_bytes()));
+}
+
+absl::StatusOr<std::uint64_t> CatalogSet::free_disk_bytes() const {
+  return FreeDiskBytes(directory_);
 }
 
 std::string CatalogSet::NewUid() {

@@ -200,6 +200,12 @@ class CatalogSet {
 
   MemoryUse memory_use() const;
 
+  // OK if the disk of the directory has room for a write of so many bytes; else
+  // ResourceExhausted with reason DISK_FULL. Errors of asking it.
+  absl::Status CheckDiskRoom(std::uint64_t write_bytes) const;
+  // As FreeDiskBytes, of the directory.
+  absl::StatusOr<std::uint64_t> free_disk_bytes() const;
+
   // Why, for each catalog that could not be opened and each alias that could
   // not be read, by name.
   std::map<std::string, absl::Status> damages() const;
@@ -218,7 +224,8 @@ class CatalogSet {
   };
   using Catalogs = absl::btree_map<std::string, Entry>;
 
-  CatalogSet(std::unique_ptr<Store> store, const Options& options);
+  CatalogSet(std::string directory, std::unique_ptr<Store> store,
+             const Options& options);
 
   // The catalog of this name or alias. NotFound; DataLoss if it is a damaged
   // alias, and not if it is a damaged catalog.
@@ -254,6 +261,7 @@ class CatalogSet {
                            bool& put);
   std::string NewUid() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
+  const std::string directory_;
   const Options options_;
   const std::unique_ptr<Store> store_;
   const std::unique_ptr<MemoryBudget> memory_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
+#include <limits>
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
@@ -20,10 +21,13 @@ constexpr std::uint64_t kLeastReserveShare = 16;
 // Of the reserve, and left of it when it is used.
 constexpr std::uint64_t kUsedShare = 8;
 
-}  // namespace
+// In bytes.
+struct DiskSpace {
+  std::uint64_t total = 0;  // 0: it doesn't tell
+  std::uint64_t free = 0;
+};
 
-absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
-                            DiskReserve reserve) {
+absl::StatusOr<DiskSpace> SpaceOf(const std::string& path) {
   std::filesystem::path at = path;
   struct statvfs stats;
   while (statvfs(at.c_str(), &stats) != 0) {
@@ -33,8 +37,16 @@ absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
     }
     at = at.has_parent_path() ? at.parent_path() : ".";
   }
-  const std::uint64_t total = std::uint64_t{stats.f_blocks} * stats.f_frsize;
-  const std::uint64_t free = std::uint64_t{stats.f_bavail} * stats.f_frsize;
+  return DiskSpace{std::uint64_t{stats.f_blocks} * stats.f_frsize,
+                   std::uint64_t{stats.f_bavail} * stats.f_frsize};
+}
+
+}  // namespace
+
+absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
+                            DiskReserve reserve) {
+  ATTENDANT_ASSIGN_OR_RETURN(const DiskSpace space, SpaceOf(path));
+  const auto [total, free] = space;
   std::uint64_t kept = std::min(kReserveBytes, total / kLeastReserveShare);
   if (reserve == DiskReserve::kUsed) kept /= kUsedShare;
   const std::uint64_t wanted = bytes + kept;
@@ -45,6 +57,12 @@ absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
                    " bytes are free and ", wanted,
                    " wanted; writes resume when there is space again"),
       kDiskFull);
+}
+
+absl::StatusOr<std::uint64_t> FreeDiskBytes(const std::string& path) {
+  ATTENDANT_ASSIGN_OR_RETURN(const DiskSpace space, SpaceOf(path));
+  if (space.total == 0) return std::numeric_limits<std::uint64_t>::max();
+  return space.free;
 }
 
 }  // namespace attendant

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 namespace attendant {
 
@@ -25,6 +26,11 @@ enum class DiskReserve {
 // could not be written.
 absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
                             DiskReserve reserve = DiskReserve::kKept);
+
+// Bytes of the file system of `path`, which need not exist yet, that are free
+// for us; the largest number if it doesn't tell. Errors of asking it, as
+// FileError.
+absl::StatusOr<std::uint64_t> FreeDiskBytes(const std::string& path);
 
 }  // namespace attendant
 
