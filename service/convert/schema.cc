@@ -274,8 +274,20 @@ void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire) {
   const MemoryParts memory = catalog.memory();
   wire->set_memory_bytes(memory.sum());
   MemoryToProto(memory, wire->mutable_memory());
-  wire->set_segment_files_error(std::string(catalog.save_status().message()));
   const std::string build_error(catalog.merge_status().message());
+  if (!build_error.empty()) {
+    wire->add_warnings(absl::StrCat(
+        "the last index build failed; the state before it answers: ",
+        build_error));
+  }
+  const std::string files_error(catalog.save_status().message());
+  wire->set_segment_files_error(files_error);
+  if (!files_error.empty()) {
+    wire->add_warnings(absl::StrCat(
+        "the index could not be written to its files, so that a restart would "
+        "build it again: ",
+        files_error));
+  }
   const std::vector<IndexState> states = catalog.index_states();
   for (std::size_t i = 0; i < states.size(); ++i) {
     const IndexState& state = states[i];

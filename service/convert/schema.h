@@ -35,7 +35,8 @@ void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire);
 void ServerMemoryToProto(const CatalogSet::MemoryUse& memory,
                          v1::ServerMemory* wire);
 
-// All but the warnings, which take work.
+// All, with the warnings that are at hand: of the last index build and of its
+// files.
 void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire);
 
 }  // namespace attendant

@@ -86,20 +86,6 @@ absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
   CatalogToProto(*catalog, response->mutable_catalog());
   ServerMemoryToProto(backend.catalogs->memory_use(),
                       response->mutable_server_memory());
-  const absl::Status merge_status = catalog->merge_status();
-  if (!merge_status.ok()) {
-    response->mutable_catalog()->add_warnings(absl::StrCat(
-        "the last index build failed; the state before it answers: ",
-        merge_status.message()));
-  }
-  const std::string& segment_files_error =
-      response->catalog().segment_files_error();
-  if (!segment_files_error.empty()) {
-    response->mutable_catalog()->add_warnings(absl::StrCat(
-        "the index could not be written to its files, so that a restart would "
-        "build it again: ",
-        segment_files_error));
-  }
   for (std::string& warning : backend.attention_warnings.Of(
            *catalog->snapshot(), interrupt, SteadyNow())) {
     response->mutable_catalog()->add_warnings(std::move(warning));

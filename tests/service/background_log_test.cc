@@ -12,6 +12,7 @@
 namespace attendant {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -58,6 +59,16 @@ class BackgroundChangesTest : public ServerFixture {
     return response.catalog();
   }
 
+  v1::Catalog Listed() {
+    grpc::ClientContext context;
+    v1::ListCatalogsResponse response;
+    EXPECT_TRUE(
+        catalog_stub_
+            ->ListCatalogs(&context, v1::ListCatalogsRequest(), &response)
+            .ok());
+    return response.catalogs(0);
+  }
+
   // Names of what Look tells, in its order.
   std::vector<std::string> Look() {
     std::vector<std::string> events;
@@ -83,11 +94,18 @@ TEST_F(BackgroundChangesTest, SegmentFilesThatCantBeWrittenAreToldOnce) {
   EXPECT_THAT(Describe().segment_files_error(), HasSubstr("fail point"));
   EXPECT_THAT(Describe().warnings(),
               testing::Contains(HasSubstr("could not be written")));
+  EXPECT_THAT(Listed().warnings(),
+              ElementsAre(HasSubstr("could not be written")));
+  EXPECT_TRUE(server_->readiness().ready());
+  EXPECT_THAT(server_->readiness().warnings,
+              ElementsAre(AllOf(HasSubstr("'shop'"), HasSubstr("fail point"))));
 
   Write("b");
   EXPECT_THAT(Look(), ElementsAre("segment_files_written: "));
   EXPECT_THAT(Look(), IsEmpty());
   EXPECT_EQ(Describe().segment_files_error(), "");
+  EXPECT_THAT(Listed().warnings(), IsEmpty());
+  EXPECT_THAT(server_->readiness().warnings, IsEmpty());
 }
 
 TEST_F(BackgroundChangesTest, ADeletedCatalogIsForgotten) {
