@@ -61,7 +61,9 @@ HttpResponse HttpPort::Answer(const HttpRequest& request) const {
   if (request.path == "/readyz") return Ready(request);
   if (request.path == "/metrics") {
     const absl::Status allowed = CheckMayReadAll(*security_, request);
-    return allowed.ok() ? Metrics() : RefusalResponse(allowed);
+    if (allowed.ok()) return Metrics();
+    security_->refusal_log().Note(request.path, allowed);
+    return RefusalResponse(allowed);
   }
   return {.status = kNotFound, .body = "no such page; / lists them\n"};
 }

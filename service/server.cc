@@ -69,7 +69,7 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                std::shared_ptr<Security> security)
     : security_(std::move(security)),
       backend_(catalogs, options.max_message_bytes, security_->authenticator(),
-               options.transport, options.limits),
+               &security_->refusal_log(), options.transport, options.limits),
       background_log_(*catalogs, *security_),
       attend_pool_({.thread_count = WorkerCount(options.worker_count),
                     .max_waiting_count = options.max_waiting_count,
@@ -135,13 +135,12 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   grpc::ServerBuilder builder;
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors;
-  const auto admission = std::make_shared<CallAdmission>();
-  admission->admit = [&arrivals](grpc_auth_context* connection) {
+  const CallAdmission admit = [&arrivals](grpc_auth_context* connection) {
     return arrivals.Begin(connection);
   };
   for (int i = 0; i < Listener::kAcceptors; ++i) {
     // Credentials tell one acceptor of a certificate.
-    server->credentials_.push_back(MakePortCredentials(security, admission));
+    server->credentials_.push_back(MakePortCredentials(security, admit));
     acceptors.push_back(builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         server->credentials_.back()));

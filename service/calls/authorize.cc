@@ -1,5 +1,6 @@
 #include "service/calls/authorize.h"
 
+#include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -19,12 +20,15 @@ absl::Status CheckHoldsAll(const CatalogScope& scope) {
       "CATALOG_NOT_ALLOWED");
 }
 
+std::string PathOf(const Method& method) {
+  return absl::StrCat("/", method.service, "/", method.name);
+}
+
 Role RoleOf(const Method& method) {
   static const auto& roles = *[] {
     auto* of_methods = new std::vector<Role>();
     for (const Method& each : AllMethods()) {
-      of_methods->push_back(
-          *RoleFor(absl::StrCat("/", each.service, "/", each.name)));
+      of_methods->push_back(*RoleFor(PathOf(each)));
     }
     return of_methods;
   }();
@@ -139,19 +143,26 @@ absl::Status CheckRequest(const CatalogScope& /*scope*/,
   return absl::OkStatus();
 }
 
-absl::Status TakenBack(const Backend& backend) {
+absl::Status TakenBack(const Backend& backend, const Method& method) {
   backend.authenticator->CountRefusal(AuthRefusal::kUnknownToken);
-  return StatusWithReason(absl::StatusCode::kUnauthenticated,
-                          "the token was taken back", "TOKEN_UNKNOWN");
+  const absl::Status status =
+      StatusWithReason(absl::StatusCode::kUnauthenticated,
+                       "the token was taken back", "TOKEN_UNKNOWN");
+  backend.refusal_log->Note(PathOf(method), status);
+  return status;
 }
 
 absl::Status CheckRole(const Backend& backend, const Grant& grant,
                        const Method& method) {
-  return backend.authenticator->CheckRole(RoleOf(method), grant);
+  const absl::Status status =
+      backend.authenticator->CheckRole(RoleOf(method), grant);
+  if (!status.ok()) backend.refusal_log->Note(PathOf(method), status);
+  return status;
 }
 
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
-    const Backend& backend, const grpc::CallbackServerContext& context) {
+    const Backend& backend, const grpc::CallbackServerContext& context,
+    const Method& method) {
   if (backend.authenticator == nullptr) {
     static const auto& everything = *new std::shared_ptr<const Grant>(
         std::make_shared<Grant>(Grant{.name = "", .role = Role::kAdmin}));
@@ -159,7 +170,7 @@ absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
   }
   std::shared_ptr<const Grant> grant = FindGrant(backend, context);
   if (grant != nullptr) return grant;
-  return TakenBack(backend);
+  return TakenBack(backend, method);
 }
 
 std::shared_ptr<const Grant> FindGrant(const Backend& backend,
@@ -173,7 +184,7 @@ absl::Status AuthorizeStill(const Backend& backend,
                             const Method& method, absl::string_view catalog) {
   if (backend.authenticator == nullptr) return absl::OkStatus();
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
-                             GrantOf(backend, context));
+                             GrantOf(backend, context, method));
   ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
   return CheckScope(grant->scope, {catalog});
 }

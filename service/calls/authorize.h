@@ -78,21 +78,22 @@ absl::Status CheckRequest(const CatalogScope& scope,
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListAliasesRequest& request);
 
-// Of a caller whose token is none any more.
-absl::Status TakenBack(const Backend& backend);
+// Of a caller whose token is none any more; logged.
+absl::Status TakenBack(const Backend& backend, const Method& method);
 
 // What the caller of a call may do; all where no tokens are asked for.
 // Unauthenticated if its token was taken back since the call began.
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
-    const Backend& backend, const grpc::CallbackServerContext& context);
+    const Backend& backend, const grpc::CallbackServerContext& context,
+    const Method& method);
 
 // The same as was found when the call began: null where no tokens are asked
 // for, or the caller has none that is good.
 std::shared_ptr<const Grant> FindGrant(const Backend& backend,
                                        const grpc::ServerContextBase& context);
 
-// OK if the grant's role may call the method; PermissionDenied otherwise. Where
-// tokens are asked for.
+// OK if the grant's role may call the method; PermissionDenied, logged,
+// otherwise. Where tokens are asked for.
 absl::Status CheckRole(const Backend& backend, const Grant& grant,
                        const Method& method);
 
@@ -101,7 +102,7 @@ template <typename Request>
 absl::Status Authorize(const Backend& backend, const Grant* grant,
                        const Method& method, const Request& request) {
   if (backend.authenticator == nullptr) return absl::OkStatus();
-  if (grant == nullptr) return TakenBack(backend);
+  if (grant == nullptr) return TakenBack(backend, method);
   ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
   return CheckRequest(grant->scope, request);
 }

@@ -20,6 +20,7 @@
 #include "service/connections/poller_reserve.h"
 #include "service/connections/transport_limits.h"
 #include "service/security/authenticator.h"
+#include "service/security/refusal_log.h"
 #include "service/watches/reset_watch.h"
 #include "service/watches/stall_watch.h"
 
@@ -40,6 +41,8 @@ struct Backend {
   ServerMetrics& metrics = records.metrics;
   // Null: no tokens are asked for.
   Authenticator* const authenticator;
+  // Null only where authenticator is.
+  RefusalLog* const refusal_log;
 
   // Of all calls.
   StallWatch stall_watch;
@@ -50,12 +53,14 @@ struct Backend {
 
   Backend(CatalogSet* catalog_set, std::int64_t message_bytes,
           Authenticator* token_authenticator = nullptr,
+          RefusalLog* log_of_refusals = nullptr,
           const TransportLimits& transport = {},
           const RequestLimits& request_limits = {})
       : catalogs(catalog_set),
         max_message_bytes(message_bytes),
         limits(request_limits),
         authenticator(token_authenticator),
+        refusal_log(log_of_refusals),
         stall_watch({.stall_time = absl::Seconds(transport.stall_seconds),
                      .idle_time = absl::Seconds(transport.idle_seconds),
                      .reply_memory_bytes = transport.reply_memory_bytes}),

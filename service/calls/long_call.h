@@ -112,7 +112,8 @@ class LongCall final
     google::protobuf::Arena arena(MessageArenaOptions());
     Request& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
     ATTENDANT_RETURN_IF_ERROR(ParseMessage(request_, &request));
-    ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
+    ATTENDANT_ASSIGN_OR_RETURN(const auto grant,
+                               GrantOf(backend_, context_, record_.method()));
     ATTENDANT_RETURN_IF_ERROR(
         Authorize(backend_, grant.get(), record_.method(), request));
     LongWork work(interrupt_, [this](std::int64_t done, std::int64_t total) {

@@ -104,7 +104,8 @@ class UnaryCall final : public PooledCall {
 
   absl::Status CallHandler() {
     if constexpr (std::is_same_v<Handle, ScopedHandler<Request, Response>>) {
-      ATTENDANT_ASSIGN_OR_RETURN(const auto grant, GrantOf(backend_, context_));
+      ATTENDANT_ASSIGN_OR_RETURN(const auto grant,
+                                 GrantOf(backend_, context_, record_.method()));
       return handler_(backend_, grant->scope, *message_, interrupt_, reply_);
     } else {
       return handler_(backend_, *message_, interrupt_, reply_);

@@ -9,11 +9,9 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "core/base/status.h"
-#include "service/log/log.h"
 #include "service/security/access.h"
 #include "service/security/tls_reloader.h"
 
@@ -93,27 +91,20 @@ absl::Status CheckCaller(Authenticator* authenticator,
 
 struct CallChecks {
   Authenticator* authenticator;  // null: no tokens
-  std::shared_ptr<CallAdmission> admission;
+  CallAdmission admit;
+  RefusalLog* refusal_log;
 };
 
 // For gRPC, before each call; `state` is of CallChecks.
 void ProcessMetadata(void* state, grpc_auth_context* context,
                      const grpc_metadata* metadata, std::size_t count,
                      grpc_process_auth_metadata_done_cb done, void* data) {
-  auto& checks = *static_cast<CallChecks*>(state);
+  const auto& checks = *static_cast<const CallChecks*>(state);
   absl::string_view path;
   absl::Status status =
       CheckCaller(checks.authenticator, metadata, count, path);
-  if (status.ok()) status = checks.admission->admit(context);
-  if (!status.ok()) {
-    LogLimiter& logged = checks.admission->refusals_logged;
-    if (const auto dropped = logged.Admit(SteadyNow())) {
-      LogEvent(LogLevel::kWarning, "call_refused",
-               {{"path", std::string(path)},
-                {"error", std::string(status.message())},
-                {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
-    }
-  }
+  if (status.ok()) status = checks.admit(context);
+  if (!status.ok()) checks.refusal_log->Note(path, status);
   done(data, nullptr, 0, nullptr, 0,
        static_cast<grpc_status_code>(status.code()),
        std::string(status.message()).c_str());
@@ -125,10 +116,10 @@ void ProcessMetadata(void* state, grpc_auth_context* context,
 class PortCredentials final : public grpc::ServerCredentials {
  public:
   // Without TLS, tokens are taken from this machine only.
-  PortCredentials(std::shared_ptr<Security> security,
-                  std::shared_ptr<CallAdmission> admission)
+  PortCredentials(std::shared_ptr<Security> security, CallAdmission admit)
       : security_(std::move(security)),
-        checks_{security_->authenticator(), std::move(admission)},
+        checks_{security_->authenticator(), std::move(admit),
+                &security_->refusal_log()},
         fetcher_(security_->tls() == nullptr
                      ? nullptr
                      : std::make_unique<TlsFetcher>(*security_->tls())),
@@ -171,10 +162,9 @@ class PortCredentials final : public grpc::ServerCredentials {
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
-    std::shared_ptr<Security> security,
-    std::shared_ptr<CallAdmission> admission) {
+    std::shared_ptr<Security> security, CallAdmission admit) {
   return std::make_shared<PortCredentials>(std::move(security),
-                                           std::move(admission));
+                                           std::move(admit));
 }
 
 }  // namespace attendant

@@ -9,28 +9,22 @@
 #include <memory>
 
 #include "absl/status/status.h"
-#include "service/log/log_limiter.h"
 #include "service/security/security.h"
 
 namespace attendant {
 
-// What all ports of a server ask before a call begins, when its token was found
-// to be good. Thread-safe if `admit` is.
-struct CallAdmission {
-  // OK if the call's connection may begin it.
-  std::function<absl::Status(grpc_auth_context* connection)> admit;
-  LogLimiter refusals_logged{10};  // those of tokens, too
-};
+// OK if the connection may begin a call, whose token was found to be good.
+// Thread-safe.
+using CallAdmission =
+    std::function<absl::Status(grpc_auth_context* connection)>;
 
-// Credentials for a port on a host that ValidateSecurity accepts, which share
-// `security` and `admission`.
+// Credentials for a port on a host that ValidateSecurity accepts.
 //
 // The files of TLS are looked at before each handshake. Those that don't hold a
 // certificate with its key change nothing, and the log says so once. The tokens
 // are checked for each call before it begins, but for grpc.health.v1.
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
-    std::shared_ptr<Security> security,
-    std::shared_ptr<CallAdmission> admission);
+    std::shared_ptr<Security> security, CallAdmission admit);
 
 }  // namespace attendant
 

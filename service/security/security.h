@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "service/metrics/metric_page.h"
 #include "service/security/authenticator.h"
+#include "service/security/refusal_log.h"
 #include "service/security/tls_files.h"
 #include "service/security/tls_reloader.h"
 
@@ -49,6 +50,9 @@ class Security {
   // Null: no tokens are asked for.
   Authenticator* authenticator() const { return authenticator_.get(); }
 
+  // Of all ports.
+  RefusalLog& refusal_log() { return refusal_log_; }
+
   // Looks at all files now, not at the next handshake or call. OK if they are
   // what is in use; else why the first is not, and what was read before it
   // stays in use.
@@ -66,6 +70,7 @@ class Security {
 
   const std::unique_ptr<TlsReloader> tls_;
   const std::unique_ptr<Authenticator> authenticator_;
+  RefusalLog refusal_log_;
 };
 
 }  // namespace attendant

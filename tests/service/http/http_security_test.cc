@@ -81,9 +81,14 @@ TEST_F(HttpSecurityTest, MetricsWantATokenForAllCatalogs) {
   Open();
   EXPECT_EQ(Get("/livez"), 200);
   EXPECT_EQ(Get("/readyz"), 503);  // no server yet
+  testing::internal::CaptureStderr();
   EXPECT_EQ(Get("/metrics"), 401);
   EXPECT_EQ(Get("/metrics", "reader.x"), 401);
   EXPECT_EQ(Get("/metrics", tokens_["films"]), 403);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("call_refused"));
+  EXPECT_THAT(log, HasSubstr("\"/metrics\""));
+  EXPECT_THAT(log, HasSubstr("the token is not for all"));
   EXPECT_EQ(Get("/metrics", tokens_["reader"]), 200);
 }
 

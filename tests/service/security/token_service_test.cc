@@ -634,6 +634,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
     if (SteadyNow() >= end) context.TryCancel();
     return stream->Finish();
   };
+  testing::internal::CaptureStderr();
   const auto replace_line = [&](Role role, const std::string& scope) {
     const std::string token = tokens_["writer"];
     AddToken("writer", role, scope);
@@ -656,6 +657,12 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
               WriteTokens();
             }).error_code(),
             grpc::StatusCode::PERMISSION_DENIED);
+  // In a message of a stream, too.
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_THAT(log, HasSubstr("call_refused"));
+  EXPECT_THAT(log, HasSubstr("/attendant.v1.ItemService/ImportItems"));
+  EXPECT_THAT(log, HasSubstr("the token was taken back"));
+  EXPECT_THAT(log, HasSubstr("the token's is read"));
 }
 
 // However long after its headers the message comes, which were looked at.
