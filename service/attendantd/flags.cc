@@ -44,7 +44,7 @@ constexpr char kDescription[] =
 
 constexpr char kExamples[] =
     "\nA flag beats the --config file, which beats the environment variable,\n"
-    "which beats the default.\n"
+    "which beats the default. Names may have _ in place of -.\n"
     "\nExamples:\n"
     "  attendantd --data-dir /var/lib/attendant\n"
     "  attendantd --data-dir /tmp/try --listen 127.0.0.1:0\n"
@@ -85,8 +85,24 @@ int SlowQueryMs(const Flags& flags) {
              : static_cast<int>(absl::ToInt64Milliseconds(time));
 }
 
-// A key that a file sets twice, or by both of its names, would be what it is
-// set to first.
+// A flag or key by the name that it has here: with '-' where there is '_'.
+std::string WithDashes(absl::string_view name) {
+  return absl::StrReplaceAll(name, {{"_", "-"}});
+}
+
+// The arguments with the names of their flags as they are here.
+std::vector<std::string> WithDashes(int argc, const char* const* argv) {
+  std::vector<std::string> arguments(argv, argv + argc);
+  for (std::string& argument : arguments) {
+    if (!absl::StartsWith(argument, "--")) continue;
+    const std::size_t name_end = std::min(argument.find('='), argument.size());
+    argument.replace(0, name_end, WithDashes(argument.substr(0, name_end)));
+  }
+  return arguments;
+}
+
+// A key that a file sets twice, or in both spellings, would be what it is set
+// to first.
 class EachKeyOnce final : public CLI::ConfigTOML {
  public:
   std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
@@ -102,13 +118,13 @@ class EachKeyOnce final : public CLI::ConfigTOML {
         std::string(absl::StripPrefix(bytes, "\xEF\xBB\xBF")));
     std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(text);
     std::set<std::string> keys;
-    for (const CLI::ConfigItem& item : found) {
+    for (CLI::ConfigItem& item : found) {
       // There are no sections, and what is in one is refused.
       if (!item.parents.empty()) continue;
-      const std::string key = absl::StrReplaceAll(item.name, {{"_", "-"}});
-      if (!keys.insert(key).second) {
+      item.name = WithDashes(item.name);
+      if (!keys.insert(item.name).second) {
         throw CLI::ConfigError(
-            absl::StrCat("the --config file sets ", key, " twice"));
+            absl::StrCat("the --config file sets ", item.name, " twice"));
       }
     }
     return found;
@@ -132,9 +148,11 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->type_name("HOST:PORT")
       ->check(CLI::Validator(&WrongWithListen, "", "listen"))
       ->capture_default_str();
-  app.add_option("--http-listen", flags.http_listen,
-                 "Address of /metrics, /livez and /readyz, HOST:PORT, or none; "
-                 "by default loopback, and the port of --listen plus 1000")
+  app.add_option(
+         "--http-listen", flags.http_listen,
+         "Address of /metrics, /livez and /readyz, HOST:PORT, or none; "
+         "by default loopback, and the port of --listen plus 1000, or a "
+         "free one where that is none or --listen takes one")
       ->envname("ATTENDANT_HTTP_LISTEN")
       ->group(kGroup)
       ->type_name("HOST:PORT")
@@ -189,7 +207,7 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
           },
           "", "text"))
       ->capture_default_str();
-  app.add_option("--memory-limit,--memory_limit", flags.memory_limit_bytes,
+  app.add_option("--memory-limit", flags.memory_limit_bytes,
                  "Memory that the process may use, in bytes, with a unit as "
                  "in 12GiB, or as a share of what the machine or its control "
                  "group has, as by default 80%; 0: any. Past it writes are "
@@ -325,8 +343,13 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   AddLimitFlags(app, flags.server.limits);
   AddLimitFlags(app, flags.server.transport);
   AddLoggingFlags(app, slow_query_ms, log_level);
+  const std::vector<std::string> arguments = WithDashes(argc, argv);
+  std::vector<const char*> pointers;
+  for (const std::string& argument : arguments) {
+    pointers.push_back(argument.c_str());
+  }
   try {
-    app.parse(argc, argv);
+    app.parse(argc, pointers.data());
   } catch (const CLI::ParseError& error) {
     return ExitOf(app, error);
   }

@@ -114,6 +114,7 @@ TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   EXPECT_EQ(limit_of("--memory-limit", "12GiB"), std::int64_t{12} << 30);
   EXPECT_EQ(limit_of("--memory-limit", "12 GB"), 12'000'000'000);
   EXPECT_EQ(limit_of("--memory_limit", "512MiB"), 512 << 20);
+  EXPECT_EQ(limit_of("--memory_limit=512MiB", "--max_batch=7"), 512 << 20);
   EXPECT_EQ(limit_of("--memory-limit", "50%"), MachineMemoryBytes() / 2);
   for (const char* share :
        {"0%", "101%", "nan%", "%", "80 percent", "18446744073709551616"}) {
@@ -468,6 +469,7 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
   const auto* exit = std::get_if<EarlyExit>(&parsed);
   ASSERT_NE(exit, nullptr);
   EXPECT_EQ(exit->exit_status, 0);
+  EXPECT_EQ(exit->text.find("memory_limit"), std::string::npos);
   for (const char* text : {"--data-dir",
                            "--listen",
                            "--http-listen",
