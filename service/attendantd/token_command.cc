@@ -34,7 +34,10 @@ constexpr char kTokenExamples[] =
     "  (umask 077\n"
     "   attendantd token web --file /etc/attendant/tokens > web.token\n"
     "   attendantd token loader --role write --catalog films \\\n"
-    "       --catalog 'shop-*' --file /etc/attendant/tokens > loader.token)\n";
+    "       --catalog 'shop-*' --file /etc/attendant/tokens > loader.token)\n"
+    "  chgrp attendant /etc/attendant/tokens; chmod 640 /etc/attendant/tokens\n"
+    "      lets the user of the packaged server read it; once, as the file\n"
+    "      keeps its owner and mode\n";
 
 struct TokenFlags {
   std::string name;

@@ -279,6 +279,13 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   EXPECT_EQ(
       std::filesystem::status(tokens).permissions(),
       std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  // Once others may read it, they may.
+  const auto shared = std::filesystem::perms::owner_read |
+                      std::filesystem::perms::owner_write |
+                      std::filesystem::perms::group_read;
+  std::filesystem::permissions(tokens, shared);
+  ASSERT_EQ(make_token({"third"}).exit_status, 0);
+  EXPECT_EQ(std::filesystem::status(tokens).permissions(), shared);
   const CommandResult again = make_token({"web"});
   EXPECT_EQ(again.exit_status, 1);
   EXPECT_THAT(again.err, HasSubstr("a token of this name"));
