@@ -57,6 +57,29 @@ class LimitsTest : public ServerFixture {
   }
 };
 
+// By gRPC, with all calls of the connection.
+TEST_F(LimitsTest, MetadataOverTheLimitEndTheConnection) {
+  grpc::ClientContext stream_context;
+  const auto stream = item_stub_->ImportItems(&stream_context);
+  v1::ImportItemsRequest request;
+  request.set_catalog("shop");
+  v1::ImportItemsResponse response;
+  ASSERT_TRUE(stream->Write(request) && stream->Read(&response));
+  grpc::ClientContext context;
+  context.AddMetadata("x", std::string(2 * kMinMetadataBytes, 'x'));
+  v1::ListCatalogsResponse list;
+  const grpc::Status status =
+      catalog_stub_->ListCatalogs(&context, v1::ListCatalogsRequest(), &list);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << status.error_message();
+  const bool goes_on = stream->Write(request) && stream->Read(&response);
+  EXPECT_FALSE(goes_on);
+  if (goes_on) stream->WritesDone();
+  const grpc::Status end = stream->Finish();
+  EXPECT_EQ(end.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED)
+      << end.error_message();
+}
+
 TEST_F(LimitsTest, EachIsNamed) {
   ExpectOverLimit(
       Create(Parse<v1::CreateCatalogRequest>(
