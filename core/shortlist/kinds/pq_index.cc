@@ -22,7 +22,7 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kComponentsPerPart = 4;
-constexpr std::int64_t kInterruptKeys = 4096;
+constexpr std::int64_t kCodesPerCheck = 4096;
 // Nanoseconds to add a number of the table, and for the rest of a key.
 constexpr double kCostOfPart = 0.35;
 constexpr double kCostOfCode = 2;
@@ -105,11 +105,11 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
     products.clear();
     positions.clear();
     const std::int64_t key_count = keys().key_count();
-    for (std::int64_t begin = 0; begin < key_count; begin += kInterruptKeys) {
+    for (std::int64_t begin = 0; begin < key_count; begin += kCodesPerCheck) {
       if (query.interrupt != nullptr) {
         ATTENDANT_RETURN_IF_ERROR(query.interrupt->Check());
       }
-      const std::int64_t end = std::min(begin + kInterruptKeys, key_count);
+      const std::int64_t end = std::min(begin + kCodesPerCheck, key_count);
       for (std::int64_t p = begin; p < end; ++p) {
         if (!eligible.Has(keys().rows()[static_cast<std::size_t>(p)])) {
           continue;
