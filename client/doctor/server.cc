@@ -192,20 +192,6 @@ std::optional<Finding> ExamineServersOpenFiles(const httplib::Result& page) {
   return OpenFilesOf(*limit, MetricOf(page->body, "process_open_fds"));
 }
 
-// What is wrong with a catalog, in sentences.
-std::vector<std::string> Complaints(const v1::Catalog& catalog) {
-  std::vector<std::string> complaints(catalog.warnings().begin(),
-                                      catalog.warnings().end());
-  // A build is of all indexes at once.
-  if (catalog.indexes_size() > 0 && !catalog.indexes(0).build_error().empty()) {
-    complaints.push_back(catalog.indexes(0).build_error());
-  }
-  if (!catalog.segment_files_error().empty()) {
-    complaints.push_back(catalog.segment_files_error());
-  }
-  return complaints;
-}
-
 void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
   v1::ListCatalogsRequest request;
   request.set_page_size(kPageSize);
@@ -240,7 +226,7 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
     }
   }
   for (const v1::Catalog& catalog : list->catalogs()) {
-    for (const std::string& complaint : Complaints(catalog)) {
+    for (const std::string& complaint : catalog.warnings()) {
       findings.push_back({absl::StrCat("catalog ", catalog.name()),
                           Verdict::kWarning, complaint,
                           absl::StrCat("attendant catalog describe ",

@@ -28,6 +28,11 @@ struct StoredFiles {
   std::int64_t refused_count = 0;
   std::vector<std::string> refused = {};  // the first of them
   int error = 0;                          // of the first
+
+  void Refuse(const std::string& path, int why) {
+    if (refused_count++ == 0) error = why;
+    if (refused.size() < kMostNamed) refused.push_back(path);
+  }
 };
 
 // 0, or why the file may not be used.
@@ -43,7 +48,7 @@ StoredFiles LookAt(const std::string& path) {
   while (!folders.empty()) {
     const std::string folder = std::move(folders.back());
     folders.pop_back();
-    std::error_code end;  // of the listing, as of a folder that is gone
+    std::error_code end;  // of the listing
     std::filesystem::directory_iterator entry(folder, end);
     for (; !end && entry != std::filesystem::directory_iterator();
          entry.increment(end)) {
@@ -60,11 +65,14 @@ StoredFiles LookAt(const std::string& path) {
       if (error == ENOENT) continue;
       ++files.count;
       if (error != 0) {
-        if (files.refused_count++ == 0) files.error = error;
-        if (files.refused.size() < kMostNamed) files.refused.push_back(name);
+        files.Refuse(name, error);
       } else if (is_folder) {
         folders.push_back(name);
       }
+    }
+    // One that is gone has nothing to show; another can't be read after all.
+    if (end && end != std::errc::no_such_file_or_directory) {
+      files.Refuse(folder, end.value());
     }
   }
   return files;

@@ -17,6 +17,7 @@ absl::Status WithDetails(
     std::initializer_list<std::pair<absl::string_view, absl::string_view>>
         details) {
   for (const auto& [name, value] : details) {
+    if (value.empty()) continue;
     status.SetPayload(absl::StrCat(kDetailUrl, name), absl::Cord(Brief(value)));
   }
   return status;

@@ -14,7 +14,8 @@ namespace attendant {
 
 // The same status with names and values attached, as {"catalog", "shop"}: of
 // what isn't there, or is in the way. Names are as ErrorInfo wants them: a
-// letter, then letters, digits, '-' and '_', at most 64.
+// letter, then letters, digits, '-' and '_', at most 64. Empty values say
+// nothing and are left out.
 absl::Status WithDetails(
     absl::Status status,
     std::initializer_list<std::pair<absl::string_view, absl::string_view>>

@@ -141,7 +141,7 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     }
     item->mutable_head_weights()->Add(attended.head_weights.begin(),
                                       attended.head_weights.end());
-    if (!mask.any_attributes && !mask.any_keys && !mask.value &&
+    if (!mask.any_attributes && mask.keys.none() && !mask.value &&
         !mask.opaque_value) {
       continue;
     }
@@ -152,7 +152,7 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
           segment.rows->AttributesOf(address.row, &mask.attributes), schema,
           mask, item->mutable_attributes());
     }
-    if (mask.any_keys) {
+    if (mask.keys.any()) {
       for (std::size_t i = 0; i < schema.key_fields.size(); ++i) {
         if (!mask.keys[i]) continue;
         const std::span<const float> key = segment.indexes[i]->Key(address.row);

@@ -10,8 +10,7 @@ namespace attendant {
 namespace {
 
 void ReadAllKeys(const CatalogSchema& schema, ReadMask& mask) {
-  mask.keys.assign(schema.key_fields.size(), true);
-  mask.any_keys = true;
+  for (std::size_t f = 0; f < schema.key_fields.size(); ++f) mask.keys.set(f);
 }
 
 void ReadAllAttributes(const CatalogSchema& schema, ReadMask& mask) {
@@ -39,8 +38,7 @@ absl::Status AddPath(absl::string_view path, const CatalogSchema& schema,
       return InvalidField("", absl::StrCat("\"", path, "\""),
                           "a key field that the schema declares");
     }
-    mask.keys[static_cast<std::size_t>(field)] = true;
-    mask.any_keys = true;
+    mask.keys.set(static_cast<std::size_t>(field));
   } else if (absl::ConsumePrefix(&name, "attributes.")) {
     const int position = schema.AttributeIndex(name);
     if (position < 0) {
@@ -71,7 +69,6 @@ ReadMask ReadMask::All(const CatalogSchema& schema) {
 absl::StatusOr<ReadMask> ReadMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema) {
   ReadMask mask;
-  mask.keys.assign(schema.key_fields.size(), false);
   mask.attributes.assign(schema.attributes.size(), false);
   for (int i = 0; i < wire.paths_size(); ++i) {
     const absl::Status added = AddPath(wire.paths(i), schema, mask);
@@ -85,9 +82,7 @@ absl::StatusOr<ReadMask> ReadMaskFromProto(
 std::string CanonicalText(const ReadMask& mask) {
   std::string text =
       absl::StrCat(mask.value ? "v" : "", mask.opaque_value ? "o" : "");
-  for (std::size_t i = 0; i < mask.keys.size(); ++i) {
-    if (mask.keys[i]) absl::StrAppend(&text, "k", i);
-  }
+  if (mask.keys.any()) absl::StrAppend(&text, "k", mask.keys.to_string());
   for (std::size_t i = 0; i < mask.attributes.size(); ++i) {
     if (mask.attributes[i]) absl::StrAppend(&text, "a", i);
   }

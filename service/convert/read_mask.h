@@ -4,6 +4,7 @@
 
 #include <google/protobuf/field_mask.pb.h>
 
+#include <bitset>
 #include <string>
 #include <vector>
 
@@ -13,13 +14,12 @@
 namespace attendant {
 
 struct ReadMask {
-  std::vector<bool> keys;  // one for each key field of the schema
+  std::bitset<kMaxKeyFields> keys;  // by key field of the schema
   bool value = false;
   bool opaque_value = false;
   std::vector<bool> attributes;  // one for each of the schema
 
-  // True if the key of some field is read, and some attribute.
-  bool any_keys = false;
+  // True if some attribute is read.
   bool any_attributes = false;
 
   static ReadMask All(const CatalogSchema& schema);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kChecksumBytes = 17;  // 16 hex digits and a line feed
 
 // The number is the version of what follows.
-constexpr absl::string_view kSnapshotPrefix = "s2\n";
+constexpr absl::string_view kStatePrefix = "s2\n";
 constexpr absl::string_view kPagePrefix = "p2\n";
 
 // Tells a token that was cut or changed on its way from one of ours.
@@ -58,7 +58,7 @@ std::string StateToken(absl::string_view catalog_uid, std::int64_t sequence) {
   thread_local CatalogState last = {.catalog_uid = "", .sequence = -1};
   thread_local std::string token;
   if (sequence != last.sequence || catalog_uid != last.catalog_uid) {
-    token = Seal(kSnapshotPrefix, absl::StrCat(catalog_uid, "\n", sequence));
+    token = Seal(kStatePrefix, absl::StrCat(catalog_uid, "\n", sequence));
     last = {.catalog_uid = std::string(catalog_uid), .sequence = sequence};
   }
   return token;
@@ -66,7 +66,7 @@ std::string StateToken(absl::string_view catalog_uid, std::int64_t sequence) {
 
 absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
                                              absl::string_view field) {
-  const std::optional<std::string> content = Open(token, kSnapshotPrefix);
+  const std::optional<std::string> content = Open(token, kStatePrefix);
   if (content.has_value()) {
     CatalogState state;
     const std::pair<absl::string_view, absl::string_view> parts =

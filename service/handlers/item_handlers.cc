@@ -74,6 +74,32 @@ absl::StatusOr<ReadMask> ItemMask(const Request& request,
   return ReadMaskFromProto(request.read_mask(), schema);
 }
 
+// The token of what a reply read: an item may be of a write that is stored and
+// not in a snapshot yet.
+template <typename Response>
+class ReadState {
+ public:
+  ReadState(const Snapshot& snapshot, Response& response)
+      : uid_(snapshot.catalog_uid),
+        sequence_(snapshot.sequence),
+        response_(response) {
+    SetToken();
+  }
+
+  void Saw(const StoredItem& item) {
+    if (item.sequence <= sequence_) return;
+    sequence_ = item.sequence;
+    SetToken();
+  }
+
+ private:
+  void SetToken() { response_.set_state_token(StateToken(uid_, sequence_)); }
+
+  const std::string& uid_;
+  std::int64_t sequence_;
+  Response& response_;
+};
+
 }  // namespace
 
 absl::Status BatchUpsertItems(Backend& backend,
@@ -115,12 +141,12 @@ absl::Status BatchGetItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
-  response->set_state_token(
-      StateToken(snapshot->catalog_uid, snapshot->sequence));
+  ReadState state(*snapshot, *response);
   auto bytes = static_cast<std::int64_t>(response->ByteSizeLong());
   return catalog->VisitStored(ids, [&](const StoredItem& item) {
     v1::Item* wire = response->add_items();
     ItemToProto(item, *snapshot->schema, mask, wire);
+    state.Saw(item);
     bytes += static_cast<std::int64_t>(wire->ByteSizeLong());
     if (bytes > backend.max_message_bytes) {
       return ReplyTooLarge(backend.max_message_bytes);
@@ -144,8 +170,7 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
       absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
   ATTENDANT_ASSIGN_OR_RETURN(std::string after,
                              ParsePageToken(request.page_token(), listing));
-  response->set_state_token(
-      StateToken(snapshot->catalog_uid, snapshot->sequence));
+  ReadState state(*snapshot, *response);
   PageRoom room(page_size, backend.max_message_bytes, *response);
   absl::Status interrupted;
   ATTENDANT_RETURN_IF_ERROR(
@@ -159,6 +184,7 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
           return false;
         }
         after = item.id;
+        state.Saw(item);
         interrupted = interrupt.Check();
         return interrupted.ok();
       }));

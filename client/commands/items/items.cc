@@ -114,6 +114,7 @@ class ItemPrinter {
       for (v1::Item& item : *page.mutable_items()) SpellOutVectors(item);
       all_.mutable_items()->MergeFrom(page.items());
       all_.set_next_page_token(page.next_page_token());
+      all_.set_state_token(page.state_token());
       return;
     }
     for (const v1::Item& item : page.items()) {

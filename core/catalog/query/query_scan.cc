@@ -1,6 +1,7 @@
 #include "core/catalog/query/query_scan.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "core/attention/log_add.h"
@@ -232,6 +233,9 @@ void QueryScan::Widen(const HeadScan& scan) {
                                     plan_->goals.probe_count});
   // What visits no lists holds candidates.
   if (probe_count_ == 0) probe_count_ = kTimes * plan_->shortlist_count;
+  // More than there is to look at, and still a number of the wire.
+  probe_count_ =
+      std::min<std::int64_t>(probe_count_, std::numeric_limits<int>::max());
 }
 
 bool QueryScan::FoundTooFew(const HeadScan& scan) const {

@@ -359,6 +359,22 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
   EXPECT_EQ(answer.items(0).key_field(), "other");
   EXPECT_EQ(answer.items(0).head_weights_size(), 2);
 
+  // One head that is named is told as several are.
+  const std::string one_vector = "{ vector { floats { values: [1] } } } ";
+  answer = Answer(Parse<v1::AttendRequest>(absl::StrCat(
+      "catalog: 'logs' heads { key_field: 'k' temperature: 2 query ",
+      one_vector, "}")));
+  ASSERT_EQ(answer.heads_size(), 1);
+  EXPECT_EQ(answer.heads(0).temperature(), 2);
+  EXPECT_EQ(answer.temperature(), 2);
+  EXPECT_EQ(answer.key_field(), "k");
+  EXPECT_TRUE(answer.items(0).has_head());
+  EXPECT_EQ(answer.items(0).key_field(), "k");
+  answer = Answer(Parse<v1::AttendRequest>(
+      absl::StrCat("catalog: 'logs' key_field: 'k' query ", one_vector)));
+  EXPECT_EQ(answer.heads_size(), 0);
+  EXPECT_FALSE(answer.items(0).has_head());
+
   // One head without a query needs the request's.
   const grpc::Status missing = Attend(
       Parse<v1::AttendRequest>("catalog: 'logs' heads { key_field: 'k' }"));
