@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "core/attention/gumbel.h"
 #include "tests/support/chi_square.h"
 #include "tests/support/slate_twin.h"
 
@@ -507,6 +508,22 @@ TEST(SampleTest, StopsBetweenSomeThousandItems) {
               absl::StatusCode::kCancelled);
     EXPECT_EQ(gives_up.looks_left(), 0);
   }
+}
+
+TEST(SampleWithoutReplacementTest, WhatIsLeftMayBeFarBelowWhatWasDrawn) {
+  const float logits[] = {0, -740, -740.5};
+  const std::uint64_t keys[] = {1, 2, 3};
+  const auto slate = SampleWithoutReplacement(logits, keys, 2, 7, Interrupt());
+  ASSERT_TRUE(slate.ok());
+  ASSERT_EQ(slate->draws[0].index, 0);
+  const double of = slate->draws[1].index == 1 ? 0 : -.5;
+  EXPECT_NEAR(slate->draws[1].log_weight, of - std::log(1 + std::exp(-.5)),
+              1e-9);
+}
+
+TEST(GumbelTest, IsFiniteOfAnyBits) {
+  EXPECT_TRUE(std::isfinite(GumbelFrom(0)));
+  EXPECT_TRUE(std::isfinite(GumbelFrom(~std::uint64_t{0})));
 }
 
 }  // namespace

@@ -403,5 +403,16 @@ TEST_F(StateTest, WithoutPoolingThereIsNoValue) {
   EXPECT_TRUE(state.PooledValue().empty());
 }
 
+TEST_F(StateTest, WhatIsNotKeptMayBeAllAndFarBelowZero) {
+  SoftmaxPartition rows;
+  const float logits[] = {-800, -801};
+  rows.Add(logits, 2, nullptr);
+  AttentionState state(0, nullptr, 2);
+  const double sum[] = {1, 2};
+  state.AddUnkept(rows, sum);
+  EXPECT_NEAR(state.PooledValue()[0], 1 / rows.sum, 1e-6);
+  EXPECT_NEAR(state.PooledValue()[1], 2 / rows.sum, 1e-6);
+}
+
 }  // namespace
 }  // namespace attendant

@@ -143,5 +143,15 @@ TEST(TopKTest, AllEqualLogitsTakeLinearTime) {
   EXPECT_LT(ids.call_count, 30 * kRows);
 }
 
+TEST(TopKTest, TwoThatAreEqualAreInTheOrderOfIds) {
+  const ReversedIds ids(12);
+  TopK top(3, &ids);
+  // "3/3", "01/10": the later row has the lesser id.
+  top.Offer(At(2, 3));
+  top.Offer(At(2, 10));
+  top.Offer(At(1, 5));
+  EXPECT_THAT(RowsOf(top.Sorted()), ElementsAre(10, 3, 5));
+}
+
 }  // namespace
 }  // namespace attendant

@@ -15,6 +15,7 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -967,6 +968,72 @@ TEST(OverloadTest, ACallerOfTooManyWorksIsTheOneRefused) {
     EXPECT_GE(static_cast<double>(simulation.served_count(polite)),
               0.97 * share * kSeconds);
   }
+}
+
+TEST(FairQueueTest, TheIdlenessOfACatalogSavesNothingUp) {
+  FairQueue queue;
+  std::deque<FakeWork> works;
+  for (int i = 0; i < 60; ++i) {
+    queue.Push(&works.emplace_back(FlowKey{1, 0}, "1"), kMs);
+  }
+  CallersOfTurns(queue, 40);
+  for (int i = 0; i < 20; ++i) {
+    queue.Push(&works.emplace_back(FlowKey{1, 1}, "2"), kMs);
+  }
+  const std::vector<int> catalogs = CallersOfTurns(queue, 20);
+  EXPECT_EQ(std::count(catalogs.begin(), catalogs.end(), 2), 10);
+}
+
+TEST(FairQueueTest, WhatWasBegunDoesNotGiveWay) {
+  FairQueue queue;
+  FakeWork waits({1, 0});
+  FakeWork begun({1, 0});
+  begun.set_begun();
+  FakeWork newcomer({2, 0});
+  queue.Push(&waits, kMs);
+  queue.Push(&begun, kMs);
+  EXPECT_EQ(queue.PopFromLongest(newcomer, 1), &waits);
+  EXPECT_THAT(queue.PopFromLongest(newcomer, 1), IsNull());
+}
+
+TEST(FairQueueTest, ACatalogMayBeBehindAnotherOfItsCaller) {
+  FairQueue queue;
+  FakeWork a({1, 0});
+  FakeWork b({1, 1});
+  queue.Push(&a, kMs);
+  ASSERT_EQ(queue.Pop(), &a);
+  queue.Push(&b, kMs);
+  queue.Charge(FairQueue::FlowOf({1, 0}), 100 * kMs);
+  EXPECT_TRUE(queue.IsBehind(FairQueue::FlowOf({1, 0})));
+  EXPECT_FALSE(queue.IsBehind(FairQueue::FlowOf({1, 1})));
+}
+
+TEST(WaitLimitTest, NeverGrowsBeyondTheMost) {
+  WaitLimit limit(10, 2);
+  for (int i = 0; i < 100; ++i) {
+    limit.Refused();
+    Took(limit, i, i + 1, 5);
+  }
+  EXPECT_EQ(limit.limit(), 10U);
+}
+
+TEST_F(WorkQueueTest, WhatWasBegunGoesOnWhereTheQueueIsFull) {
+  Fill(19);  // and one of SetUp
+  FakeWork begun;
+  begun.set_begun();
+  EXPECT_THAT(queue_.Add(&begun, now_).work, IsNull());
+}
+
+TEST(RetryDelayTest, DelaysAreScattered) {
+  std::set<absl::Duration> delays;
+  for (int i = 0; i < 100; ++i) {
+    const auto delay = RetryDelayOf(
+        WithRetryDelay(absl::UnavailableError("x"), absl::Seconds(10)));
+    EXPECT_THAT(*delay,
+                ::testing::AllOf(Ge(absl::Seconds(5)), Le(absl::Seconds(15))));
+    delays.insert(*delay);
+  }
+  EXPECT_GT(delays.size(), 50U);
 }
 
 }  // namespace

@@ -645,18 +645,23 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
   EXPECT_EQ(end_after([&] { replace_line(Role::kAdmin, "*"); }).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
 
-  AddToken("writer", Role::kWrite, "*");
-  WriteTokens();
-  const SteadyTime end = SteadyAfter(absl::Seconds(60));
-  while (!WriteItem("writer").ok() && SteadyNow() < end) {
-    absl::SleepFor(absl::Milliseconds(20));
+  // The same secret, with less: another role, or other catalogs.
+  for (const auto& [from, to] :
+       {std::pair(" write ", " read "), std::pair(" * ", " shop ")}) {
+    AddToken("writer", Role::kWrite, "*");
+    WriteTokens();
+    const SteadyTime end = SteadyAfter(absl::Seconds(60));
+    while (!WriteItem("writer").ok() && SteadyNow() < end) {
+      absl::SleepFor(absl::Milliseconds(20));
+    }
+    EXPECT_EQ(end_after([&, from = std::string(from), to = to] {
+                std::string& line = lines_["writer"];
+                line.replace(line.find(from), from.size(), to);
+                WriteTokens();
+              }).error_code(),
+              grpc::StatusCode::PERMISSION_DENIED)
+        << to;
   }
-  EXPECT_EQ(end_after([&] {
-              std::string& line = lines_["writer"];
-              line.replace(line.find(" write "), 7, " read ");
-              WriteTokens();
-            }).error_code(),
-            grpc::StatusCode::PERMISSION_DENIED);
   // In a message of a stream, too.
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("call_refused"));

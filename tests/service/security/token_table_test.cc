@@ -137,5 +137,26 @@ TEST(TokenTableTest, ANameIsOfLettersDigitsAndDashes) {
   EXPECT_OK(MakeToken(GrantTo(std::string(64, 'a'))));
 }
 
+TEST(TokenTableTest, EveryByteOfAHashCounts) {
+  const auto made = MakeToken(GrantTo("a"));
+  ASSERT_OK(made);
+  for (const int from_end : {3, 12, 20, 40}) {
+    std::string line = made->line;
+    char& c = line[line.size() - from_end];
+    c = c == 'A' ? 'B' : 'A';
+    const auto table = TokenTable::FromText(line);
+    ASSERT_OK(table);
+    EXPECT_EQ(table->Find(made->token), nullptr) << from_end;
+  }
+}
+
+TEST(TokenTableTest, AHashIsOfOneKindAndThreeParts) {
+  const auto made = MakeToken(GrantTo("a"));
+  std::string line = made->line;
+  EXPECT_FALSE(TokenTable::FromText(line + ":x").ok());
+  line.replace(line.find("hkdf-sha256"), 11, "hkdf-sha512");
+  EXPECT_FALSE(TokenTable::FromText(line).ok());
+}
+
 }  // namespace
 }  // namespace attendant

@@ -1001,5 +1001,85 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
                                    HasSubstr("heads")));
 }
 
+TEST_F(FieldHeadsTest, AnItemWithoutAKeyLeavesTheOthersTheirWeights) {
+  Upsert({Both("a", {}, {0.5, 0})});  // before the others
+  AttendQuery query = Query();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  const double z_title = std::exp(3) + 1 + 1;
+  const double z_text = 1 + std::exp(3) + 1 + 2 * std::exp(1.5);
+  ASSERT_TRUE(answer.pooled_value);
+  EXPECT_NEAR(
+      answer.pooled_value->values[0],
+      (std::exp(3) / z_title + (std::exp(3) + std::exp(1.5)) / z_text) / 2,
+      1e-5);
+  EXPECT_NEAR(answer.pooled_value->values[1], (1 / z_title + 1 / z_text) / 2,
+              1e-5);
+}
+
+TEST_F(ModelHeadsTest, EachTemperatureIsLookedAt) {
+  Open(ScoreKind::kDot);
+  for (int h = 0; h < 2; ++h) {
+    AttendQuery query = Query();
+    query.head_temperatures = {1, 1};
+    query.head_temperatures[h] = 0;
+    EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("head_temperatures[" +
+                                               std::to_string(h) + "]")))
+        << h;
+  }
+}
+
+class PooledHeadsTest : public CatalogFixture {};
+TEST_F(PooledHeadsTest, HeadsOfOtherDimensionsAreNotPooled) {
+  CatalogSchema schema = OneFieldSchema(3);
+  schema.key_fields[0].name = "title";
+  schema.key_fields.push_back(schema.key_fields[0]);
+  schema.key_fields[1].name = "text";
+  schema.key_fields[1].dim = 2;
+  OpenCatalog(schema);
+  Item item = MakeItem("a", {1, 0, 0});
+  item.keys.push_back({1, 0});
+  Upsert({item});
+  AttendQuery query;
+  query.heads.push_back(
+      {"title", QueryForm(std::vector<float>{1, 0, 0}), std::nullopt});
+  query.heads.push_back(
+      {"text", QueryForm(std::vector<float>{1, 0}), std::nullopt});
+  EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                   HasSubstr("heads[1].key_field")));
+  query.omit_pooled_value = true;
+  EXPECT_OK(Ask(query));
+}
+
+TEST_F(PooledHeadsTest, WhatIsDrawnTwiceIsPooledOnce) {
+  OpenCatalog(OneFieldSchema(2));
+  Upsert({MakeItem("a", {1, 0}), MakeItem("b", {0, 1})});
+  AttendQuery query = VectorQuery({0.5, 0});
+  query.select_kind = SelectKind::kSample;
+  query.with_replacement = true;
+  query.result_count = 20;
+  query.seed = 1;
+  query.pool_scope = WeightScope::kReturned;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  ASSERT_EQ(answer.items.size(), 20U);
+  EXPECT_NEAR(answer.pooled_value->values[0] + answer.pooled_value->values[1],
+              1, 1e-6);
+}
+
+TEST_F(FieldHeadsTest, WhoHasAnyOfTheKeysIsEligible) {
+  Upsert({Both("only title", {1, 1}, {})});
+  AttendQuery query = Query();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_EQ(answer.eligible_count, 5);
+}
+
+TEST_F(FieldHeadsTest, AnUnknownExampleIsNamedOnce) {
+  AttendQuery query = Query();
+  query.query = LikeQuery({"titled", "neither", "ghost"}).query;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_THAT(answer.unknown_example_ids, ElementsAre("ghost"));
+  EXPECT_FALSE(answer.time);
+}
+
 }  // namespace
 }  // namespace attendant

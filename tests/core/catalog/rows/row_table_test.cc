@@ -161,5 +161,12 @@ TEST(RowTableTest, ReadersFindPublishedRowsWhileTheWriterAppends) {
   reader.join();
 }
 
+TEST(RowTableTest, EachReaderFindsTheLatestRowThatItSees) {
+  RowTable rows(0, 8);
+  for (int i = 0; i < 4; ++i) rows.Append("a", {}, {}, nullptr);
+  for (RowIndex end = 1; end <= 4; ++end)
+    EXPECT_EQ(rows.Find("a", end, nullptr), end - 1);
+  EXPECT_LT(rows.Find("a", 0, nullptr), 0);
+}
 }  // namespace
 }  // namespace attendant

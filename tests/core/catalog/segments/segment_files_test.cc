@@ -653,6 +653,48 @@ TEST_F(SegmentFilesTest, WhatCouldNotBeWrittenIsWrittenLater) {
   ExpectAll("restarted");
 }
 
+TEST_F(SegmentFilesTest, FilesCoverWhatIsBeforeTheFirstRowThatGrows) {
+  Open(RichSchema());
+  Write("a", 1500);
+  catalog_->AwaitIndexes();
+  const std::int64_t before = catalog_->snapshot()->sequence;
+  EXPECT_EQ(SegmentFiles::Covered(*catalog_->snapshot()), before);
+  Write("b", 3);
+  Write("c", 3);
+  EXPECT_EQ(SegmentFiles::Covered(*catalog_->snapshot()), before);
+}
+
+TEST_F(SegmentFilesTest, KeysAreCountedAgain) {
+  Open(RichSchema());
+  Write("a", 3000);
+  catalog_->AwaitIndexes();
+  Delete({"a1", "a2", "a3"});
+  Restart();
+  ASSERT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  for (int f = 0; f < 2; ++f) {
+    std::int64_t count = 0;
+    for (const auto& [id, item] : expected_) count += !item.keys[f].empty();
+    EXPECT_EQ(catalog_->snapshot()->key_count(f), count) << f;
+  }
+}
+
+TEST_F(SegmentFilesTest, KeysOfAModelOfAnotherNameAreOfNoUse) {
+  CatalogSchema schema = OneFieldSchema(4);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].model = {"m", 1};
+  NamedModel model;
+  model.name = {"m", 1};
+  model.model = std::make_shared<const AttentionModel>(RandomMultiHeadModel(3));
+  Open(schema, {model});
+  Write("a", 2500);
+  catalog_->AwaitIndexes();
+  models_[0].name = record_.schema.key_fields[0].model = {"n", 1};
+  Restart();
+  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_EQ(catalog_->recovery().segment_count, 0);
+}
+
 TEST_F(SegmentFilesTest, ADeletedCatalogLeavesNoFiles) {
   Open(RichSchema());
   Write("a", 1500);

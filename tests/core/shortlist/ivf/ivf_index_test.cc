@@ -810,5 +810,27 @@ TEST_F(IvfCarryTest, CompanyChangesNothing) {
   }
 }
 
+TEST(IvfIndexTest, AllListsButOneAreNotAll) {
+  const KeyTable table = ClusteredKeys(8000, 2, 50, kSeed);
+  ASSERT_OK_AND_ASSIGN(const auto index,
+                       IvfIndex::Build(table.keys, 2, ScoreKind::kDot, {}));
+  ScanQuery query = QueryFor(table.keys[7], 8000);
+  query.goals.probe_count = index->list_count() - 1;
+  const Answer answer = AnswerOf(*index, query, 10);
+  EXPECT_LT(answer.partition.count, 8000);
+  EXPECT_FALSE(answer.stats.complete);
+  EXPECT_FALSE(answer.stats.exact);
+}
+
+TEST_F(IvfPointsTest, AllListsButOneAreNotAll) {
+  const std::vector<float> east = {1, 0, 0};
+  ScanQuery query = QueryFor(east, 10);
+  query.goals.probe_count = 2;
+  const Answer answer = AnswerOf(*index_, query, 10);
+  EXPECT_EQ(answer.stats.visited_list_count, 2);
+  EXPECT_FALSE(answer.stats.complete);
+  EXPECT_FALSE(answer.stats.exact);
+}
+
 }  // namespace
 }  // namespace attendant

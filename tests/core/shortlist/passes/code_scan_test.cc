@@ -686,5 +686,21 @@ TEST(ListScratchTest, WhatManyKeysTookIsGivenBack) {
   EXPECT_GT(room(), 0u);
 }
 
+TEST_P(CodeScanTest, WhatVisitsSomeListsIsNeverExact) {
+  ScanQuery query = QueryAt(data(), 0, 0.1);
+  query.goals.probe_count = 1;
+  const Answer answer = AnswerOf(data(), query, 3000);
+  EXPECT_LT(answer.stats.scored_count, 3000);
+  EXPECT_FALSE(answer.stats.complete);
+  EXPECT_FALSE(answer.stats.exact);
+  EXPECT_FALSE(answer.stats.results_exact);
+}
+
+TEST_P(CodeScanTest, APrecisionProvesNoRecall) {
+  ScanQuery query = QueryAt(data(), 0, 0.1);
+  query.goals.mass_precision = 0.02;
+  EXPECT_FALSE(AnswerOf(data(), query).stats.results_exact);
+}
+
 }  // namespace
 }  // namespace attendant

@@ -400,5 +400,24 @@ TEST(LogTailTest, AnyBytesAreRead) {
   }
 }
 
+TEST(LogTailTest, AHeaderMayBeTheLastOfABlock) {
+  for (const std::size_t spare : {6, 7, 8}) {
+    const std::string log = LogOf({32768 - 27 - spare, 100});
+    int count = 0;
+    std::size_t last = 0;
+    EXPECT_EQ(ForEachWrite(log,
+                           [&](std::size_t begin, absl::string_view) {
+                             ++count;
+                             last = begin;
+                             return true;
+                           }),
+              log.size())
+        << spare;
+    EXPECT_EQ(last, spare < 7 ? 32768 : 32768 - spare) << spare;
+    EXPECT_EQ(count, 2) << spare;
+    EXPECT_EQ(FindTornTail(log), std::nullopt) << spare;
+  }
+}
+
 }  // namespace
 }  // namespace attendant
