@@ -174,8 +174,7 @@ int RunCommandLine(int argc, char** argv) {
       "  attendant attend shop --like 85123A\n\n"
       "Exit status: 0 done; 1 the server or the data refused; 2 usage; 3 the "
       "server can't be\nreached, or says nothing within --timeout; an answer "
-      "that takes "
-      "longer than that: 1.");
+      "that takes longer than that: 1.");
   // There is no such column where rows are in time order.
   RefuseEmptyValues(app, {"--time-column"});
   try {

@@ -145,17 +145,20 @@ TEST(FairQueueTest, WhatAWorkReallyTookIsWhatCounts) {
 }
 
 TEST(FairQueueTest, IdlenessSavesNothingUp) {
-  FairQueue queue;
-  std::deque<FakeWork> works;
-  for (int i = 0; i < 60; ++i) {
-    queue.Push(&works.emplace_back(FlowKey{1, 0}, "1"), kMs);
+  // Of a caller, and of a catalog of the same one.
+  for (const FlowKey late : {FlowKey{2, 0}, FlowKey{1, 1}}) {
+    FairQueue queue;
+    std::deque<FakeWork> works;
+    for (int i = 0; i < 60; ++i) {
+      queue.Push(&works.emplace_back(FlowKey{1, 0}, "1"), kMs);
+    }
+    CallersOfTurns(queue, 40);
+    for (int i = 0; i < 20; ++i) {
+      queue.Push(&works.emplace_back(late, "2"), kMs);
+    }
+    const std::vector<int> turns = CallersOfTurns(queue, 20);
+    EXPECT_EQ(std::count(turns.begin(), turns.end(), 2), 10);
   }
-  CallersOfTurns(queue, 40);
-  for (int i = 0; i < 20; ++i) {
-    queue.Push(&works.emplace_back(FlowKey{2, 0}, "2"), kMs);
-  }
-  const std::vector<int> callers = CallersOfTurns(queue, 20);
-  EXPECT_EQ(std::count(callers.begin(), callers.end(), 2), 10);
 }
 
 TEST(FairQueueTest, WhatWasDoneWhileNobodyWaitedIsForgotten) {
@@ -968,20 +971,6 @@ TEST(OverloadTest, ACallerOfTooManyWorksIsTheOneRefused) {
     EXPECT_GE(static_cast<double>(simulation.served_count(polite)),
               0.97 * share * kSeconds);
   }
-}
-
-TEST(FairQueueTest, TheIdlenessOfACatalogSavesNothingUp) {
-  FairQueue queue;
-  std::deque<FakeWork> works;
-  for (int i = 0; i < 60; ++i) {
-    queue.Push(&works.emplace_back(FlowKey{1, 0}, "1"), kMs);
-  }
-  CallersOfTurns(queue, 40);
-  for (int i = 0; i < 20; ++i) {
-    queue.Push(&works.emplace_back(FlowKey{1, 1}, "2"), kMs);
-  }
-  const std::vector<int> catalogs = CallersOfTurns(queue, 20);
-  EXPECT_EQ(std::count(catalogs.begin(), catalogs.end(), 2), 10);
 }
 
 TEST(FairQueueTest, WhatWasBegunDoesNotGiveWay) {

@@ -120,6 +120,20 @@ class SegmentFilesTest : public ::testing::Test {
     for (const std::string& id : ids) expected_.erase(id);
   }
 
+  // 2,500 items whose keys go through a model of two heads, m:1, in its index.
+  void StoreHeads() {
+    CatalogSchema schema = OneFieldSchema(4);
+    schema.key_fields[0].index_kind = IndexKind::kIvf;
+    schema.key_fields[0].model = {"m", 1};
+    NamedModel model;
+    model.name = {"m", 1};
+    model.model =
+        std::make_shared<const AttentionModel>(RandomMultiHeadModel(3));
+    Open(schema, {model});
+    Write("a", 2500);
+    catalog_->AwaitIndexes();
+  }
+
   void ExpectAll(const char* when) {
     SCOPED_TRACE(when);
     const auto snapshot = catalog_->snapshot();
@@ -345,15 +359,7 @@ TEST_F(SegmentFilesTest, ManySegmentsComeBackAsTheyWere) {
 }
 
 TEST_F(SegmentFilesTest, HeadsComeBack) {
-  CatalogSchema schema = OneFieldSchema(4);
-  schema.key_fields[0].index_kind = IndexKind::kIvf;
-  schema.key_fields[0].model = {"m", 1};
-  NamedModel model;
-  model.name = {"m", 1};
-  model.model = std::make_shared<const AttentionModel>(RandomMultiHeadModel(3));
-  Open(schema, {model});
-  Write("a", 2500);
-  catalog_->AwaitIndexes();
+  StoreHeads();
   ASSERT_OK(catalog_->save_status());
   const auto before = catalog_->snapshot();
   Restart();
@@ -680,15 +686,7 @@ TEST_F(SegmentFilesTest, KeysAreCountedAgain) {
 }
 
 TEST_F(SegmentFilesTest, KeysOfAModelOfAnotherNameAreOfNoUse) {
-  CatalogSchema schema = OneFieldSchema(4);
-  schema.key_fields[0].index_kind = IndexKind::kIvf;
-  schema.key_fields[0].model = {"m", 1};
-  NamedModel model;
-  model.name = {"m", 1};
-  model.model = std::make_shared<const AttentionModel>(RandomMultiHeadModel(3));
-  Open(schema, {model});
-  Write("a", 2500);
-  catalog_->AwaitIndexes();
+  StoreHeads();
   models_[0].name = record_.schema.key_fields[0].model = {"n", 1};
   Restart();
   EXPECT_OK(catalog_->recovery().damage);
