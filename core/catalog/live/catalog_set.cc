@@ -294,10 +294,9 @@ CatalogSet::MemoryUse CatalogSet::memory_use() const {
 }
 
 absl::Status CatalogSet::CheckDiskRoom(std::uint64_t write_bytes) const {
-  // As Database::Write has it.
-  return CheckDiskSpace(
-      directory_, 2 * write_bytes +
-                      static_cast<std::uint64_t>(store_->write_buffer_bytes()));
+  const auto buffer_bytes =
+      static_cast<std::uint64_t>(store_->write_buffer_bytes());
+  return CheckDiskSpace(directory_, RoomOfWrite(write_bytes, buffer_bytes));
 }
 
 absl::StatusOr<std::uint64_t> CatalogSet::free_disk_bytes() const {

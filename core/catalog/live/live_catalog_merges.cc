@@ -400,13 +400,15 @@ void LiveCatalog::LearnOnce() {
     learning_from_ = nullptr;
   }
   if (learned) {
-    MutexLock lock(&mutex_);
-    auto next = std::make_shared<Snapshot>(*current_);
-    next->TakeKnownMasses();
-    Publish(std::move(next));
+    {
+      MutexLock lock(&mutex_);
+      auto next = std::make_shared<Snapshot>(*current_);
+      next->TakeKnownMasses();
+      Publish(std::move(next));
+    }
+    // A restart need not begin anew.
+    SaveSegments(/*worth_it=*/true, Share::kIdle);
   }
-  // A restart need not begin anew.
-  if (learned) SaveSegments(/*worth_it=*/true, Share::kIdle);
   MutexLock lock(&mutex_);
   learning_scheduled_ = false;
   ScheduleLearning();

@@ -27,6 +27,13 @@ enum class DiskReserve {
 absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
                             DiskReserve reserve = DiskReserve::kKept);
 
+// What a write of `bytes` may come to: its log, its table, and the tables that
+// all write buffers may become at any time.
+inline std::uint64_t RoomOfWrite(std::uint64_t bytes,
+                                 std::uint64_t buffer_bytes) {
+  return 2 * bytes + buffer_bytes;
+}
+
 // Bytes of the file system of `path`, which need not exist yet, that are free
 // for us; the largest number if it doesn't tell. Errors of asking it, as
 // FileError.

@@ -271,14 +271,12 @@ absl::StatusOr<std::int64_t> Database::ReadSequence() const {
   return DecodeSequence(*bytes, directory_);
 }
 
-// The tables that all write buffers may become at any time, and the log.
 absl::Status Database::CheckSpace(std::uint64_t bytes,
                                   DiskReserve reserve) const {
-  bytes *= 2;
-  if (reserve == DiskReserve::kKept) {
-    bytes += resources_.write_buffers->memory_usage();
-  }
-  return CheckDiskSpace(directory_, bytes, reserve);
+  const std::uint64_t buffer_bytes =
+      reserve == DiskReserve::kKept ? resources_.write_buffers->memory_usage()
+                                    : 0;
+  return CheckDiskSpace(directory_, RoomOfWrite(bytes, buffer_bytes), reserve);
 }
 
 absl::Status Database::Write(rocksdb::WriteBatch* batch,
