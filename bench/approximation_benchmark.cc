@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/peak_memory.h"
-#include "core/attention/contextualize.h"
+#include "core/attention/sequences/contextualize.h"
 
 namespace attendant {
 namespace {

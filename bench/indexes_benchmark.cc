@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/flat_index.h"
 #include "core/shortlist/kinds/hnsw_index.h"

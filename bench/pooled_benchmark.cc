@@ -20,7 +20,7 @@
 #include "absl/strings/numbers.h"
 #include "bench/data/data_set.h"
 #include "bench/data/ground_truth.h"
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/catalog/query/pooled_deviation.h"
 #include "core/shortlist/ivf/ivf_index.h"

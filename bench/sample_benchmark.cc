@@ -22,7 +22,7 @@
 #include "bench/data/data_set.h"
 #include "bench/data/ground_truth.h"
 #include "bench/mass/exact_mass.h"
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/catalog/query/attend.h"
 #include "core/shortlist/ivf/ivf_index.h"

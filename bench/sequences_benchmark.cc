@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "bench/peak_memory.h"
-#include "core/attention/contextualize.h"
-#include "core/attention/rank_candidates.h"
+#include "core/attention/sequences/contextualize.h"
+#include "core/attention/sequences/rank_candidates.h"
 
 namespace attendant {
 namespace {

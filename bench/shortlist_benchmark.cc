@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/flat_index.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/status.h"
 
 namespace attendant {

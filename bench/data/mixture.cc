@@ -3,7 +3,7 @@
 #include <random>
 
 #include "bench/data/source.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 
 namespace attendant {
 namespace {

@@ -18,7 +18,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "bench/rivals/engine.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/status.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/flat_index.h"

@@ -18,7 +18,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "client/format/text.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/process_memory.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/faiss_build.h"

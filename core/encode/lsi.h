@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/encode/svd.h"
 #include "core/encode/temperature.h"
 

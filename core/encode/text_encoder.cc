@@ -6,7 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 #include "core/encode/tf_idf.h"

@@ -10,7 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/status.h"
 #include "core/encode/svd.h"
 #include "core/encode/tf_idf.h"

@@ -10,7 +10,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/time/time.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/clock.h"
 #include "core/base/interrupt.h"
 #include "core/base/mutex.h"

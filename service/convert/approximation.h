@@ -4,7 +4,7 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/sequence_service.pb.h"
-#include "core/attention/approximation.h"
+#include "core/attention/approximations/approximation.h"
 
 namespace attendant {
 

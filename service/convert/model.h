@@ -8,8 +8,8 @@
 
 #include "absl/status/statusor.h"
 #include "attendant/v1/model_service.pb.h"
-#include "core/attention/model.h"
-#include "core/attention/probe.h"
+#include "core/attention/models/model.h"
+#include "core/attention/models/probe.h"
 #include "core/catalog/live/model_set.h"
 
 namespace attendant {

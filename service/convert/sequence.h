@@ -9,8 +9,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attendant/v1/sequence_service.pb.h"
-#include "core/attention/contextualize.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
+#include "core/attention/sequences/contextualize.h"
 #include "core/catalog/query/rank_items.h"
 #include "core/catalog/segments/snapshot.h"
 

@@ -7,7 +7,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attendant/v1/model_service.pb.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/catalog/live/model_set.h"
 
 namespace attendant {

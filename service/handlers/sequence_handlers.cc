@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
-#include "core/attention/contextualize.h"
+#include "core/attention/sequences/contextualize.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
 #include "core/catalog/query/rank_items.h"

@@ -5,7 +5,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "attendant/v1/sequence_service.pb.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/interrupt.h"
 #include "service/calls/backend.h"
 

@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "tests/fuzz/fuzz.h"
 
 namespace attendant {

@@ -73,6 +73,11 @@ TEST(LayersTest, ArrowsInCorePointDown) {
 }
 
 TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
+  ExpectArrowsPointDown({{"core/attention/softmax"},
+                         {"core/attention/models", "core/attention/sampling"},
+                         {"core/attention/heads"},
+                         {"core/attention/approximations"},
+                         {"core/attention/sequences"}});
   ExpectArrowsPointDown({{"core/shortlist/builds"},
                          {"core/shortlist/keys"},
                          {"core/shortlist/scan"},
@@ -97,7 +102,7 @@ TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
 TEST(LayersTest, FoldersInFoldersStandWhereTheirsDo) {
   EXPECT_THAT(Check("core/catalog/rows/a.h", "\"core/shortlist/kinds/b.h\""),
               IsEmpty());
-  EXPECT_THAT(Check("core/attention/a.h", "\"core/shortlist/keys/b.h\""),
+  EXPECT_THAT(Check("core/attention/softmax/a.h", "\"core/shortlist/keys/b.h\""),
               ElementsAre(HasSubstr(
                   "core/attention does not stand above core/shortlist")));
   EXPECT_THAT(Check("core/shortlist/kinds/a.h", "\"core/storage/files/b.h\""),

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/views.h"
 
 namespace attendant {

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 
 namespace attendant {
 

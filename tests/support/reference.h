@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 
 namespace attendant {
 

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/views.h"
 #include "tests/support/split_mix.h"
 

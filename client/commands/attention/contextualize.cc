@@ -1,5 +1,5 @@
 // attendant contextualize
-#include "core/attention/contextualize.h"
+#include "core/attention/sequences/contextualize.h"
 
 #include <algorithm>
 #include <cstddef>

@@ -20,7 +20,7 @@
 #include "client/files/jsonl.h"
 #include "client/format/progress.h"
 #include "client/format/text.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/status.h"
 #include "core/encode/temperature.h"
 

@@ -12,7 +12,7 @@
 #include "client/files/input.h"
 #include "client/files/json.h"
 #include "client/files/npy.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/status.h"
 
 namespace attendant {

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
-#include "core/attention/asymmetry.h"
+#include "core/attention/models/asymmetry.h"
 #include "core/base/status.h"
 #include "core/base/status_details.h"
 

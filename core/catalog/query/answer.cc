@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "core/attention/sampling.h"
+#include "core/attention/sampling/sampling.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/catalog/query/by_head.h"

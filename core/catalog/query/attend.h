@@ -15,7 +15,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/filter/filter.h"
 #include "core/catalog/query/attend_trace.h"

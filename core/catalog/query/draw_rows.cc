@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "core/attention/group_sampling.h"
-#include "core/attention/log_add.h"
-#include "core/attention/state.h"
+#include "core/attention/sampling/group_sampling.h"
+#include "core/attention/softmax/log_add.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/catalog/query/segment_query.h"

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/attention/sampling.h"
-#include "core/attention/top_k.h"
+#include "core/attention/sampling/sampling.h"
+#include "core/attention/softmax/top_k.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/query/query_plan.h"
 #include "core/catalog/segments/snapshot.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/query/by_head.h"
 #include "core/catalog/query/scan.h"

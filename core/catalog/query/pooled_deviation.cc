@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 
 namespace attendant {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/shortlist/scan/key_index.h"
 
 namespace attendant {

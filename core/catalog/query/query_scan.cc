@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/attention/log_add.h"
-#include "core/attention/sampling.h"
+#include "core/attention/sampling/sampling.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/catalog/query/mass.h"

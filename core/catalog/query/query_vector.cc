@@ -32,8 +32,8 @@ void ScaleToUnit(std::vector<double>& vector) {
   for (double& component : vector) component /= norm;
 }
 
-// As Combine of core/attention/score.h, in doubles: no sum of floats is too
-// small or too large to be scaled.
+// As Combine of core/attention/softmax/score.h, in doubles: no sum of floats is
+// too small or too large to be scaled.
 void CombineSum(CombineKind kind, std::int64_t example_count,
                 std::vector<double>& sum) {
   switch (kind) {

@@ -9,7 +9,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/attention/rank_candidates.h"
+#include "core/attention/sequences/rank_candidates.h"
 #include "core/base/status.h"
 #include "core/catalog/query/attend.h"
 #include "core/catalog/query/query_heads.h"

@@ -1,5 +1,5 @@
 // Ranks items of a catalog by what they find in a user's history: target
-// attention (core/attention/rank_candidates.h) over a snapshot.
+// attention (core/attention/sequences/rank_candidates.h) over a snapshot.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_RANK_ITEMS_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_RANK_ITEMS_H_
 
@@ -11,9 +11,9 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "core/attention/approximation.h"
-#include "core/attention/model.h"
-#include "core/attention/score.h"
+#include "core/attention/approximations/approximation.h"
+#include "core/attention/models/model.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/ids.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/filter/filter.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/catalog/query/pooled_deviation.h"
 #include "core/catalog/query/segment_query.h"
 #include "core/catalog/query/weigh.h"

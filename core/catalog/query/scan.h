@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/interrupt.h"
 #include "core/base/minus_infinity.h"
 #include "core/catalog/query/query_plan.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/attention/top_k.h"
+#include "core/attention/softmax/top_k.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/query/by_head.h"
 #include "core/catalog/query/query_plan.h"

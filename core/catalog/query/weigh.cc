@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/kernels/kernels.h"
 

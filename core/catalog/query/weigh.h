@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/attention/score.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/score.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/minus_infinity.h"
 #include "core/catalog/query/scored_rows.h"
 

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/index_kind.h"
 #include "core/shortlist/scan/key_index.h"
 

@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/ids.h"
 #include "core/base/interrupt.h"
 #include "core/catalog/segments/snapshot.h"

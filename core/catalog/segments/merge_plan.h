@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/catalog/segments/snapshot.h"
 
 namespace attendant {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
-#include "core/attention/model.h"
-#include "core/attention/top_k.h"
+#include "core/attention/models/model.h"
+#include "core/attention/softmax/top_k.h"
 #include "core/base/bitmap.h"
 #include "core/base/clock.h"
 #include "core/catalog/rows/row_table.h"

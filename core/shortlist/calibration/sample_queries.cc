@@ -6,7 +6,7 @@
 #include <random>
 #include <utility>
 
-#include "core/attention/top_k.h"
+#include "core/attention/softmax/top_k.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/for_each_part.h"
 #include "core/shortlist/builds/guard_build.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/views.h"
 
 namespace attendant {

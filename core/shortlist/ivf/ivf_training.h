@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/shortlist/calibration/calibrate.h"
 #include "core/shortlist/lists/list_assigner.h"
 #include "core/shortlist/lists/list_means.h"

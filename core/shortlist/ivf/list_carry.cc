@@ -4,7 +4,7 @@
 #include <limits>
 #include <memory>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 
 namespace attendant {
 

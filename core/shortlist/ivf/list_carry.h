@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/minus_infinity.h"
 #include "core/shortlist/ivf/ivf_training.h"
 #include "core/shortlist/keys/coded_query.h"

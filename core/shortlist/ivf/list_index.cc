@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "absl/container/inlined_vector.h"
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"

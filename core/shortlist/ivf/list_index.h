@@ -14,7 +14,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/calibration/calibrate.h"
 #include "core/shortlist/ivf/ivf_index.h"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/minus_infinity.h"
 #include "core/kernels/kernels.h"
 #include "core/kernels/select.h"

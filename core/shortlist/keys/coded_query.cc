@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 
 namespace attendant {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 #include <span>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 
 namespace attendant {
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/views.h"
 
 namespace attendant {

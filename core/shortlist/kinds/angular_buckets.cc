@@ -5,8 +5,8 @@
 #include <limits>
 #include <numeric>
 
-#include "core/attention/angular_argmax.h"
-#include "core/attention/score.h"
+#include "core/attention/approximations/angular_argmax.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/random.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/status.h"
 #include "core/kernels/select.h"
 #include "core/shortlist/builds/guard_build.h"

@@ -5,7 +5,7 @@
 #include <limits>
 #include <utility>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/bitmap.h"
 #include "core/base/spare_time.h"
 #include "core/base/status.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/float_order.h"

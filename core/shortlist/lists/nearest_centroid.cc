@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/spare_time.h"
 #include "core/kernels/kernels.h"
 #include "core/shortlist/builds/for_each_part.h"

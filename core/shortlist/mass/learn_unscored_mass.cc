@@ -5,7 +5,7 @@
 #include <random>
 #include <utility>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/normal_deviations.h"

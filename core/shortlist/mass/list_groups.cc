@@ -6,7 +6,7 @@
 #include <numbers>
 #include <utility>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/normal_deviations.h"
 #include "core/kernels/kernels.h"

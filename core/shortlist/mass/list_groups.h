@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/shortlist/keys/coded_query.h"
 #include "core/shortlist/lists/inverted_lists.h"
 #include "core/shortlist/mass/unscored_mass.h"

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "core/attention/score.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/score.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/minus_infinity.h"
 #include "core/shortlist/keys/coded_query.h"

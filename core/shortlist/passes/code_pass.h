@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/shortlist/keys/coded_query.h"
 #include "core/shortlist/lists/inverted_lists.h"
 #include "core/shortlist/lists/list_values.h"

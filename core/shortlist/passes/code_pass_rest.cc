@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/normal_deviations.h"
 #include "core/base/status.h"

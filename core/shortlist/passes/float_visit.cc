@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/status.h"
 #include "core/shortlist/mass/unscored_mass.h"
 #include "core/shortlist/scan/row_scan.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/minus_infinity.h"
 #include "core/shortlist/lists/inverted_lists.h"
 #include "core/shortlist/scan/key_index.h"

@@ -16,8 +16,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/attention/score.h"
-#include "core/attention/state.h"
+#include "core/attention/softmax/score.h"
+#include "core/attention/softmax/state.h"
 #include "core/base/bitmap.h"
 #include "core/base/ids.h"
 #include "core/base/index_kind.h"

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/attention/model.h"
-#include "core/attention/score.h"
+#include "core/attention/models/model.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"

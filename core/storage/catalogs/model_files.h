@@ -11,7 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/storage/files/files.h"
 
 namespace attendant {

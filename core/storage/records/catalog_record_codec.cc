@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
 #include "core/storage/records/json_members.h"

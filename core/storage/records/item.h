@@ -10,8 +10,8 @@
 
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/attention/model.h"
-#include "core/attention/score.h"
+#include "core/attention/models/model.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/ids.h"
 #include "core/base/index_kind.h"
 #include "core/base/views.h"

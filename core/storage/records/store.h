@@ -17,7 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 #include "core/base/interrupt.h"
 #include "core/base/scratch_files.h"
 #include "core/storage/records/item.h"
@@ -62,7 +62,8 @@ struct CatalogList {
 struct ModelRecord {
   ModelName name;
   absl::Time create_time;
-  // Of the model (see core/attention/asymmetry.h), kept as it may take long.
+  // Of the model (see core/attention/models/asymmetry.h), kept as it may take
+  // long.
   std::optional<double> asymmetry;
   AttentionModel model;
 

@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 
 namespace attendant {
 

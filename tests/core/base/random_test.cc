@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/gumbel.h"
+#include "core/attention/sampling/gumbel.h"
 
 namespace attendant {
 namespace {

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/model.h"
+#include "core/attention/models/model.h"
 
 namespace attendant {
 

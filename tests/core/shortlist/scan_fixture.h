@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/shortlist/keys/inverse_norm.h"
 #include "core/shortlist/kinds/flat_index.h"
 #include "core/shortlist/scan/key_index.h"

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/attention/contextualize.h"
+#include "core/attention/sequences/contextualize.h"
 #include "core/base/clock.h"
 #include "service/convert/model.h"
 #include "tests/service/rpc_details.h"

@@ -9,8 +9,8 @@
 
 #include "client/commands/fits/model_directory.h"
 #include "client/files/npy.h"
-#include "core/attention/asymmetry.h"
-#include "core/attention/multi_head.h"
+#include "core/attention/heads/multi_head.h"
+#include "core/attention/models/asymmetry.h"
 #include "nlohmann/json.hpp"
 #include "service/convert/model.h"
 #include "tests/client/temporary_file.h"

@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "client/files/npy.h"
-#include "core/attention/multi_head.h"
-#include "core/attention/probe.h"
+#include "core/attention/heads/multi_head.h"
+#include "core/attention/models/probe.h"
 #include "service/convert/model.h"
 #include "tests/client/safetensors_bytes.h"
 #include "tests/client/temporary_file.h"

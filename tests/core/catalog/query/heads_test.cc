@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "core/attention/sampling.h"
+#include "core/attention/sampling/sampling.h"
 #include "core/base/fail_point.h"
 #include "core/catalog/query/answer.h"
 #include "core/catalog/query/query_scan.h"

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/lsh_index.h"
 #include "core/shortlist/kinds/pq_index.h"

@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/status.h"
 #include "core/shortlist/ivf/ivf_index.h"

@@ -12,7 +12,7 @@
 #include <span>
 #include <vector>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_training.h"
 #include "core/shortlist/lists/list_means.h"

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "core/attention/state.h"
+#include "core/attention/softmax/state.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/ivf/ivf_training.h"
 #include "tests/core/shortlist/scan_fixture.h"

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/shortlist/keys/coded_query.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/dot.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/hnsw_index.h"
 #include "core/shortlist/kinds/lsh_index.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "core/attention/score.h"
+#include "core/attention/softmax/score.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/dot.h"
 #include "tests/support/status_matchers.h"

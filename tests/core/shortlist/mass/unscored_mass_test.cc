@@ -14,7 +14,7 @@
 #include <random>
 #include <vector>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/passes/float_visit.h"

@@ -14,7 +14,7 @@
 #include <set>
 #include <vector>
 
-#include "core/attention/log_add.h"
+#include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/base/interrupt.h"
 #include "core/shortlist/ivf/ivf_index.h"

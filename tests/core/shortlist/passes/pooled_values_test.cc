@@ -8,8 +8,8 @@
 #include <random>
 #include <vector>
 
-#include "core/attention/log_add.h"
-#include "core/attention/score.h"
+#include "core/attention/softmax/log_add.h"
+#include "core/attention/softmax/score.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/ivf/list_index.h"
