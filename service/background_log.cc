@@ -5,12 +5,9 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "service/log/log.h"
-#include "service/security/certificate_expiry.h"
 
 namespace attendant {
 namespace {
-
-constexpr absl::Duration kInterval = absl::Seconds(1);
 
 void Log(const BackgroundChanges::Change& change) {
   if (change.status.ok()) {
@@ -51,31 +48,15 @@ std::vector<BackgroundChanges::Change> BackgroundChanges::Look(
 
 BackgroundLog::BackgroundLog(const CatalogSet& catalogs,
                              const Security& security)
-    : catalogs_(catalogs), security_(security), thread_([this] { Run(); }) {}
+    : catalogs_(catalogs),
+      security_(security),
+      looks_(absl::Seconds(1), [this] { Look(); }) {}
 
-BackgroundLog::~BackgroundLog() {
-  {
-    MutexLock lock(&mutex_);
-    stop_ = true;
-    stop_changed_.NotifyAll();
+void BackgroundLog::Look() {
+  if (const auto due = reminder_.Due(security_.expiry(), absl::Now())) {
+    LogEvent(LogLevel::kWarning, "tls_certificate_expiry", {{"message", *due}});
   }
-  thread_.join();
-}
-
-void BackgroundLog::Run() {
-  BackgroundChanges changes;
-  ExpiryReminder reminder;
-  while (true) {
-    if (const auto due = reminder.Due(security_.expiry(), absl::Now())) {
-      LogEvent(LogLevel::kWarning, "tls_certificate_expiry",
-               {{"message", *due}});
-    }
-    for (const auto& change : changes.Look(catalogs_)) Log(change);
-    MutexLock lock(&mutex_);
-    // One that wakes without cause looks a little early.
-    if (!stop_) stop_changed_.WaitWithTimeout(&mutex_, kInterval);
-    if (stop_) return;
-  }
+  for (const auto& change : changes_.Look(catalogs_)) Log(change);
 }
 
 }  // namespace attendant

@@ -3,15 +3,14 @@
 #define ATTENDANT_SERVICE_BACKGROUND_LOG_H_
 
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "absl/base/thread_annotations.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
-#include "core/base/mutex.h"
+#include "core/base/repeated_work.h"
 #include "core/catalog/live/catalog_set.h"
+#include "service/security/certificate_expiry.h"
 #include "service/security/security.h"
 
 namespace attendant {
@@ -44,19 +43,15 @@ class BackgroundLog {
  public:
   // Both must outlive the object.
   BackgroundLog(const CatalogSet& catalogs, const Security& security);
-  ~BackgroundLog();
-  BackgroundLog(const BackgroundLog&) = delete;
-  BackgroundLog& operator=(const BackgroundLog&) = delete;
 
  private:
-  void Run();
+  void Look();
 
   const CatalogSet& catalogs_;
   const Security& security_;
-  Mutex mutex_;
-  CondVar stop_changed_;
-  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;
+  BackgroundChanges changes_;
+  ExpiryReminder reminder_;
+  RepeatedWork looks_;  // last: it uses the others
 };
 
 }  // namespace attendant

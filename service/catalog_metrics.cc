@@ -116,7 +116,9 @@ void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
 
 }  // namespace
 
-void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page) {
+void AddCatalogMetrics(const CatalogSet& catalogs,
+                       const absl::StatusOr<std::uint64_t>& free_disk_bytes,
+                       MetricPage& page) {
   const auto list = catalogs.List("", kMaxCatalogs);
   page.AddGauge("attendant_catalogs", "Catalogs that are served.",
                 static_cast<double>(list.size()));
@@ -143,11 +145,11 @@ void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page) {
   bytes("attendant_rocksdb_write_buffer_bytes",
         "Buffers of what was written, of all catalogs.",
         memory.write_buffer_bytes);
-  if (const auto free = catalogs.free_disk_bytes(); free.ok()) {
+  if (free_disk_bytes.ok()) {
     page.AddGauge("attendant_data_disk_free_bytes",
                   "What is free for the server on the disk of the data "
                   "directory; near 0 writes are refused.",
-                  static_cast<double>(*free));
+                  static_cast<double>(*free_disk_bytes));
   }
   for (const auto& catalog : list) AddCatalog(*catalog, page);
 }

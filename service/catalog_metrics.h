@@ -2,13 +2,19 @@
 #ifndef ATTENDANT_SERVICE_CATALOG_METRICS_H_
 #define ATTENDANT_SERVICE_CATALOG_METRICS_H_
 
+#include <cstdint>
+
+#include "absl/status/statusor.h"
 #include "core/catalog/live/catalog_set.h"
 #include "service/metrics/metric_page.h"
 
 namespace attendant {
 
-// Gauges of each catalog, by name, and of memory.
-void AddCatalogMetrics(const CatalogSet& catalogs, MetricPage& page);
+// Gauges of each catalog, by name, of memory and, unless it is an error, of the
+// disk.
+void AddCatalogMetrics(const CatalogSet& catalogs,
+                       const absl::StatusOr<std::uint64_t>& free_disk_bytes,
+                       MetricPage& page);
 
 }  // namespace attendant
 

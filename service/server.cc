@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
@@ -34,6 +35,8 @@ constexpr int kWriteThreadCount = 16;
 constexpr int kMostWritesOfCatalog = 8;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
+// In a warning that holds for many.
+constexpr std::size_t kNamedCatalogs = 3;
 constexpr absl::Duration kNoticeTime = absl::Milliseconds(100);
 constexpr absl::Duration kLeaveTime = absl::Milliseconds(500);
 
@@ -71,6 +74,8 @@ Server::Server(const Options& options, CatalogSet* catalogs,
       backend_(catalogs, options.max_message_bytes, security_->authenticator(),
                &security_->refusal_log(), options.transport, options.limits),
       background_log_(*catalogs, *security_),
+      disk_watch_(*catalogs,
+                  static_cast<std::uint64_t>(options.max_message_bytes)),
       attend_pool_({.thread_count = WorkerCount(options.worker_count),
                     .max_waiting_count = options.max_waiting_count,
                     .refuses_late = true,
@@ -227,21 +232,32 @@ Readiness Server::readiness() const {
         absl::StrCat("memory: ", memory.used_bytes, " bytes are used of ",
                      memory.limit_bytes, "; writes are refused"));
   }
-  if (const absl::Status room = backend_.catalogs->CheckDiskRoom(0);
-      !room.ok()) {
-    readiness.warnings.push_back(absl::StrCat("disk: ", room.message()));
-  } else if (const absl::Status most = backend_.catalogs->CheckDiskRoom(
-                 static_cast<std::uint64_t>(backend_.max_message_bytes));
-             !most.ok()) {
-    readiness.warnings.push_back(absl::StrCat(
-        "disk: large writes are refused, and soon all: ", most.message()));
+  const auto disk = disk_watch_.state();
+  if (!disk->any_write.ok()) {
+    readiness.warnings.push_back(
+        absl::StrCat("disk: ", disk->any_write.message()));
+  } else if (!disk->largest_write.ok()) {
+    readiness.warnings.push_back(
+        absl::StrCat("disk: large writes are refused, and soon all: ",
+                     disk->largest_write.message()));
   }
+  // Mostly one cause, as a full disk: the first says it for all.
+  std::vector<std::string> unsaved;
+  absl::Status first;
   for (const auto& catalog : backend_.catalogs->List("", kMaxCatalogs)) {
-    if (const absl::Status saved = catalog->save_status(); !saved.ok()) {
-      readiness.warnings.push_back(absl::StrCat(
-          "catalog '", catalog->name(),
-          "': its index could not be written to its files: ", saved.message()));
-    }
+    const absl::Status saved = catalog->save_status();
+    if (saved.ok()) continue;
+    first.Update(saved);
+    unsaved.push_back(absl::StrCat("'", catalog->name(), "'"));
+  }
+  if (!unsaved.empty()) {
+    const std::size_t more =
+        unsaved.size() - std::min(unsaved.size(), kNamedCatalogs);
+    unsaved.resize(unsaved.size() - more);
+    readiness.warnings.push_back(
+        absl::StrCat("the index of ", absl::StrJoin(unsaved, ", "),
+                     more > 0 ? absl::StrCat(" and ", more, " more") : "",
+                     " could not be written to its files: ", first.message()));
   }
   return readiness;
 }
@@ -285,7 +301,7 @@ void Server::WriteMetrics(MetricPage& page) const {
                   "Calls that were refused as their connection had begun far "
                   "more than it may have at once, and not sent their messages.",
                   static_cast<double>(backend_.arrival_watch.refused_count()));
-  AddCatalogMetrics(*backend_.catalogs, page);
+  AddCatalogMetrics(*backend_.catalogs, disk_watch_.state()->free_bytes, page);
 }
 
 }  // namespace attendant

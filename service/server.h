@@ -23,6 +23,7 @@
 #include "service/calls/request_limits.h"
 #include "service/connections/listener.h"
 #include "service/connections/transport_limits.h"
+#include "service/disk_watch.h"
 #include "service/metrics/metric_page.h"
 #include "service/queue/worker_pool.h"
 #include "service/readiness.h"
@@ -90,6 +91,7 @@ class Server {
   const std::shared_ptr<Security> security_;
   Backend backend_;
   BackgroundLog background_log_;
+  DiskWatch disk_watch_;
   WorkerPool attend_pool_;
   WorkerPool write_pool_;
   WorkerPool read_pool_;

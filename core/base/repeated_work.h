@@ -1,0 +1,37 @@
+// Work that is done again and again on a thread of its own.
+#ifndef ATTENDANT_CORE_BASE_REPEATED_WORK_H_
+#define ATTENDANT_CORE_BASE_REPEATED_WORK_H_
+
+#include <functional>
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/time/time.h"
+#include "core/base/mutex.h"
+
+namespace attendant {
+
+// Does `work` at once, and again when `interval` has passed since it ended, or
+// now and then a little earlier; for as long as the object lives, whose end
+// waits for work that has begun.
+class RepeatedWork {
+ public:
+  RepeatedWork(absl::Duration interval, std::function<void()> work);
+  ~RepeatedWork();
+  RepeatedWork(const RepeatedWork&) = delete;
+  RepeatedWork& operator=(const RepeatedWork&) = delete;
+
+ private:
+  void Run();
+
+  const absl::Duration interval_;
+  const std::function<void()> work_;
+  Mutex mutex_;
+  CondVar stop_changed_;
+  bool stop_ ABSL_GUARDED_BY(mutex_) = false;
+  std::thread thread_;  // last: it uses the others
+};
+
+}  // namespace attendant
+
+#endif  // ATTENDANT_CORE_BASE_REPEATED_WORK_H_
