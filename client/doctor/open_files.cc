@@ -16,8 +16,10 @@
 namespace attendant {
 namespace {
 
-// What a catalog's database and segment files keep open.
+// What a catalog's database and segment files keep open as it grows, and what
+// the server asks for before it makes one.
 constexpr double kFilesPerCatalog = 40;
+constexpr double kFilesOfNewCatalog = 7;
 constexpr double kCatalogShare = 2.0 / 3;
 constexpr double kMostCatalogs = 1000;
 constexpr double kFewFiles = 4096;
@@ -41,7 +43,7 @@ Finding OpenFilesOf(double limit, std::optional<double> open) {
                                      limit * kCatalogShare / kFilesPerCatalog)),
                   " catalogs");
   const bool no_room =
-      open.value_or(0) + kFilesPerCatalog > limit * kCatalogShare;
+      open.value_or(0) + kFilesOfNewCatalog > limit * kCatalogShare;
   if (no_room) {
     absl::StrAppend(&finding.text,
                     "; none can be added, as a third is left to connections");

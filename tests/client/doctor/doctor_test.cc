@@ -127,7 +127,8 @@ TEST(OpenFilesTest, TwoThirdsAreForCatalogs) {
   EXPECT_EQ(few.verdict, Verdict::kWarning);
   EXPECT_EQ(few.text, "up to 1,200, enough for about 20 catalogs");
   EXPECT_THAT(few.advice, HasSubstr("LimitNOFILE"));
-  const Finding full = OpenFilesOf(60000, 39999);
+  EXPECT_EQ(OpenFilesOf(60000, 39993).verdict, Verdict::kOk);
+  const Finding full = OpenFilesOf(60000, 39994);
   EXPECT_EQ(full.verdict, Verdict::kWarning);
   EXPECT_THAT(full.text, HasSubstr("none can be added"));
   const Finding any =
