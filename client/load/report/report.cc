@@ -28,54 +28,48 @@ std::vector<Column> Columns(const std::vector<std::string>& titles) {
   return columns;
 }
 
-std::string Summary(const LoadReport& report) {
+// What was asked for, and how much of it became requests and answers.
+std::string LoopLines(const LoadReport& report) {
   const LoadResult& result = report.result;
   const Tally& total = result.total;
   const double seconds = absl::ToDoubleSeconds(result.duration);
-  std::string text;
-  if (report.rate) {
+  if (!report.rate) {
+    return absl::StrFormat("closed loop: %s requests in %.1f s, %s a second\n",
+                           FormatCount(total.request_count()), seconds,
+                           FormatRate(result.requests_per_second()));
+  }
+  std::string text = absl::StrFormat(
+      "open loop at %g a second: %s sent in %.1f s, %s a second reached; "
+      "%s answered, %s refused, %s failed otherwise\n",
+      *report.rate, FormatCount(total.request_count()), seconds,
+      FormatRate(result.requests_per_second()),
+      FormatCount(total.answered_count()), FormatCount(total.refused_count()),
+      FormatCount(total.failed_count() - total.refused_count()));
+  absl::StrAppendFormat(
+      &text,
+      "generator    %s sent over %g ms late; p50 %s ms late, p99 %s, at most "
+      "%s\n",
+      FormatCount(result.late_count),
+      absl::ToDoubleMilliseconds(LoadResult::kLate),
+      FormatMs(result.lateness.AtPercentile(50)),
+      FormatMs(result.lateness.AtPercentile(99)),
+      FormatMs(result.lateness.max_ns()));
+  if (result.unsent_count > 0) {
     absl::StrAppendFormat(
         &text,
-        "open loop at %g a second: %s sent in %.1f s, %s a second reached; "
-        "%s answered, %s refused, %s failed otherwise\n",
-        *report.rate, FormatCount(total.request_count()), seconds,
-        FormatRate(result.requests_per_second()),
-        FormatCount(total.answered_count()), FormatCount(total.refused_count()),
-        FormatCount(total.failed_count() - total.refused_count()));
-    absl::StrAppendFormat(
-        &text,
-        "generator    %s sent over %g ms late; p50 %s ms late, p99 %s, at most "
-        "%s\n",
-        FormatCount(result.late_count),
-        absl::ToDoubleMilliseconds(LoadResult::kLate),
-        FormatMs(result.lateness.AtPercentile(50)),
-        FormatMs(result.lateness.AtPercentile(99)),
-        FormatMs(result.lateness.max_ns()));
-    if (result.unsent_count > 0) {
-      absl::StrAppendFormat(
-          &text,
-          "not sent     %d: as many as %d waited for their answers already\n",
-          result.unsent_count, LoadResult::kMostWaiting);
-    }
-  } else {
-    absl::StrAppendFormat(&text,
-                          "closed loop: %s requests in %.1f s, %s a second\n",
-                          FormatCount(total.request_count()), seconds,
-                          FormatRate(result.requests_per_second()));
+        "not sent     %d: as many as %d waited for their answers already\n",
+        result.unsent_count, LoadResult::kMostWaiting);
   }
-  if (report.more_connection_count > 0) {
-    absl::StrAppendFormat(&text,
-                          "connections  %d more than asked for: as many as %d "
-                          "calls were under way on each\n",
-                          report.more_connection_count, WireSender::kMostCalls);
-  }
+  return text;
+}
+
+std::string LatencyLines(const Tally& total) {
+  std::string text = "latency ms   no answers\n";
   if (total.answered_count() > 0) {
-    absl::StrAppendFormat(
-        &text, "latency ms   mean %.3f, fastest %s, slowest %s\n",
-        total.latencies().mean_ns() / 1e6, FormatMs(total.latencies().min_ns()),
-        FormatMs(total.latencies().max_ns()));
-  } else {
-    text += "latency ms   no answers\n";
+    text = absl::StrFormat("latency ms   mean %.3f, fastest %s, slowest %s\n",
+                           total.latencies().mean_ns() / 1e6,
+                           FormatMs(total.latencies().min_ns()),
+                           FormatMs(total.latencies().max_ns()));
   }
   const std::int64_t timeout_count =
       total.CountOf(absl::StatusCode::kDeadlineExceeded);
@@ -91,8 +85,12 @@ std::string Summary(const LoadReport& report) {
                           FormatMs(total.refusals().AtPercentile(99)),
                           FormatMs(total.refusals().max_ns()));
   }
-  text += "status      ";
-  for (const auto& [code, count] : total.status_counts()) {
+  return text;
+}
+
+std::string StatusLines(const LoadResult& result) {
+  std::string text = "status      ";
+  for (const auto& [code, count] : result.total.status_counts()) {
     absl::StrAppend(&text, " ", absl::StatusCodeToString(code), " ",
                     FormatCount(count));
   }
@@ -101,48 +99,67 @@ std::string Summary(const LoadReport& report) {
     absl::StrAppendFormat(&text, "error        %d x %s\n", count,
                           Printable(message));
   }
-  if (report.writes) {
-    absl::StrAppendFormat(
-        &text,
-        "writes       %d due, %d sent, %d stored (%.0f a second), %d "
-        "refused%s%s\n",
-        report.writes->due_count, report.writes->sent_count,
-        report.writes->stored_count, report.writes->stored_per_second(),
-        report.writes->refused_count,
-        report.writes->first_refusal.ok()
-            ? ""
-            : absl::StrCat(", the first: ",
-                           Printable(report.writes->first_refusal.message())),
-        report.writes->status.ok()
-            ? ""
-            : absl::StrCat("; ended: ", report.writes->status.message()));
+  return text;
+}
+
+std::string WriteLine(const WriterResult& writes) {
+  std::string text = absl::StrFormat(
+      "writes       %d due, %d sent, %d stored (%.0f a second), %d refused",
+      writes.due_count, writes.sent_count, writes.stored_count,
+      writes.stored_per_second(), writes.refused_count);
+  if (!writes.first_refusal.ok()) {
+    absl::StrAppend(&text,
+                    ", the first: ", Printable(writes.first_refusal.message()));
   }
-  if (report.verify && report.verify->query_count > 0) {
+  if (!writes.status.ok()) {
+    absl::StrAppend(&text, "; ended: ", writes.status.message());
+  }
+  return text + "\n";
+}
+
+std::string VerifyLines(const VerifyResult& verify) {
+  std::string text;
+  if (verify.query_count > 0) {
     absl::StrAppendFormat(
         &text,
         "verified     %d answers against exact, %d of them under load: recall "
         "mean %.4f, lowest %.4f; largest difference of a logit %g, of a weight "
         "%g\n",
-        report.verify->query_count, report.verify->under_load_count,
-        report.verify->mean_recall, report.verify->min_recall,
-        report.verify->max_logit_difference,
-        report.verify->max_weight_difference);
+        verify.query_count, verify.under_load_count, verify.mean_recall,
+        verify.min_recall, verify.max_logit_difference,
+        verify.max_weight_difference);
   }
-  if (report.verify && report.verify->failed_count > 0) {
+  if (verify.failed_count > 0) {
     absl::StrAppendFormat(
         &text, "not verified %d answers, whose checks failed, the first: %s\n",
-        report.verify->failed_count,
-        Printable(report.verify->first_failure.message()));
+        verify.failed_count, Printable(verify.first_failure.message()));
   }
-  if (report.cleanup && report.cleanup->status.ok()) {
-    absl::StrAppendFormat(&text, "deleted      %d items that the load wrote\n",
-                          report.cleanup->deleted_count);
-  } else if (report.cleanup) {
-    absl::StrAppend(
-        &text, "left behind  items that the load may have written: ",
-        Printable(report.cleanup->status.message()),
-        "\n             to delete them: ", report.cleanup->command, "\n");
+  return text;
+}
+
+std::string CleanupLines(const CleanupResult& cleanup) {
+  if (cleanup.status.ok()) {
+    return absl::StrFormat("deleted      %d items that the load wrote\n",
+                           cleanup.deleted_count);
   }
+  return absl::StrCat("left behind  items that the load may have written: ",
+                      Printable(cleanup.status.message()),
+                      "\n             to delete them: ", cleanup.command, "\n");
+}
+
+std::string Summary(const LoadReport& report) {
+  std::string text = LoopLines(report);
+  if (report.more_connection_count > 0) {
+    absl::StrAppendFormat(&text,
+                          "connections  %d more than asked for: as many as %d "
+                          "calls were under way on each\n",
+                          report.more_connection_count, WireSender::kMostCalls);
+  }
+  text += LatencyLines(report.result.total);
+  text += StatusLines(report.result);
+  if (report.writes) text += WriteLine(*report.writes);
+  if (report.verify) text += VerifyLines(*report.verify);
+  if (report.cleanup) text += CleanupLines(*report.cleanup);
   return text;
 }
 

@@ -1,17 +1,12 @@
 // attendant-load: how many queries a second, how late, and how exact.
-#include <CLI/CLI.hpp>
-#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <iostream>
-#include <memory>
-#include <optional>
-#include <set>
 #include <string>
 #include <utility>
+#include <variant>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
@@ -20,54 +15,17 @@
 #include "client/api/error_json.h"
 #include "client/files/output.h"
 #include "client/flags/connection_flags.h"
-#include "client/flags/empty_values.h"
-#include "client/flags/help_format.h"
 #include "client/format/progress.h"
 #include "client/format/text.h"
 #include "client/load/report/report.h"
 #include "client/load/requests/prepare.h"
-#include "client/load/requests/requests.h"
+#include "client/load/run/load_command.h"
 #include "client/load/run/run_load.h"
-#include "client/load/send/wire_sender.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
 
 namespace attendant {
 namespace {
-
-constexpr char kDescription[] =
-    R"(Measures attention under load: requests a second, latency, recall.
-
-Without --rate, --steps or --ramp the loop is closed: each of --concurrency
-callers sends its next request when its last one is answered. That finds what
-a server can do for so many callers. With one of them it is open: requests are
-sent when their time has come, whatever became of those before, and a latency
-counts from that time. That is what callers wait who take no notice of each
-other.
-
-While it runs, it shows rate, latencies and errors. Items that it wrote under
-ids of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
-)";
-
-constexpr char kFooter[] =
-    R"(Examples:
-  attendant-load prepare --catalog bench --items 100000 --dim 128 --wait-index
-  attendant-load --catalog bench --concurrency 16 --duration 10 --verify 500
-  attendant-load --catalog bench --ramp 500:10000 --duration 60 --html load.html
-  attendant-load --catalog bench --rate 2000 --mix attend=90,write=10
-
-Exit status: 0 all went well; 1 a request, a write or a check failed, or recall
-is below --min-recall or was not looked at before Ctrl-C; 2 the arguments are
-wrong, or a file is bad; 3 the server can't be reached.)";
-
-enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
-
-// What becomes of a report.
-struct OutputOptions {
-  bool json = false;
-  std::string html_path;
-  std::optional<double> min_recall;
-};
 
 int Report(const absl::Status& status, const OutputOptions& output) {
   if (output.json) std::cout << ErrorJson(status);
@@ -76,21 +34,6 @@ int Report(const absl::Status& status, const OutputOptions& output) {
   return ReasonOf(status) == kUsageReason ? kUsage
          : IsUnreachable(status)          ? kUnreachable
                                           : kFailed;
-}
-
-// CLI::Range lets NaN pass.
-CLI::Validator FiniteIn(double least, double most) {
-  const std::string range = absl::StrFormat("%g to %g", least, most);
-  return {[=](const std::string& text) -> std::string {
-            double number = 0;
-            if (absl::SimpleAtod(text, &number) && number >= least &&
-                number <= most) {
-              return "";
-            }
-            return absl::StrCat("got \"", text,
-                                "\", want a finite number from ", range);
-          },
-          absl::StrFormat("NUMBER in [%g - %g]", least, most)};
 }
 
 std::atomic<bool> interrupted = false;
@@ -180,8 +123,9 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   return kOk;
 }
 
-int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
-                bool wait_index, const OutputOptions& output) {
+int PrepareMain(const Client::Options& to_client, const LoadCommand& command) {
+  const PrepareOptions& prepare = *command.prepare;
+  const OutputOptions& output = command.output;
   const auto client = Client::Connect(to_client);
   if (!client.ok()) return Report(client.status(), output);
   Progress progress(stderr, "Importing", prepare.item_count);
@@ -195,7 +139,7 @@ int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
   const double items_per_second =
       static_cast<double>(result->item_count) / import_s;
   double index_s = 0;
-  if (wait_index) {
+  if (command.wait_index) {
     const SteadyTime begin = SteadyNow();
     const absl::Status waited =
         WaitForIndex(**client, prepare.catalog, absl::Minutes(10));
@@ -206,7 +150,7 @@ int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
     nlohmann::ordered_json json = {{"items", result->item_count},
                                    {"seconds", import_s},
                                    {"itemsPerSecond", items_per_second}};
-    if (wait_index) json["indexSeconds"] = index_s;
+    if (command.wait_index) json["indexSeconds"] = index_s;
     std::cout << json.dump(2) << "\n";
     return kOk;
   }
@@ -214,137 +158,10 @@ int PrepareMain(const Client::Options& to_client, const PrepareOptions& prepare,
       "made and imported %s items in %.2f s: %s a second\n",
       FormatCount(result->item_count), import_s,
       FormatCount(static_cast<std::int64_t>(items_per_second)));
-  if (wait_index) {
+  if (command.wait_index) {
     std::cout << absl::StrFormat("index ready %.2f s later\n", index_s);
   }
   return kOk;
-}
-
-void AddLoopOptions(CLI::App& app, LoadOptions& options) {
-  app.add_option("--concurrency", options.concurrency,
-                 "Callers of a closed loop")
-      ->check(CLI::Range(1, 10000));
-  const CLI::Validator rates = FiniteIn(0.1, 1e6);
-  CLI::Option* rate =
-      app.add_option("--rate", options.rate,
-                     "An open loop of so many requests a second")
-          ->check(rates);
-  CLI::Option* steps =
-      app.add_option("--steps", options.steps,
-                     "An open loop of these rates, one after the other, each "
-                     "for its share of --duration: 1000,2000,4000")
-          ->check(rates)
-          ->delimiter(',')
-          ->default_str("")
-          ->excludes(rate);
-  app.add_option("--ramp", options.ramp,
-                 "An open loop whose rate goes from one to another: 100:5000")
-      ->type_name("FROM:TO")
-      ->excludes(rate)
-      ->excludes(steps);
-  app.add_flag("--fixed", options.fixed_arrivals,
-               "Requests of an open loop at even distances, and not at random");
-  app.add_option("--duration", options.duration_s, "Seconds that count")
-      ->check(FiniteIn(0.1, 86400));
-  app.add_option("--warmup", options.warmup_s, "Seconds before that")
-      ->check(FiniteIn(0, 3600));
-  app.add_option("--timeout", options.timeout_s,
-                 "Seconds a request of the load may take")
-      ->check(FiniteIn(0.001, 3600));
-  app.add_option("--connections", options.connections,
-                 absl::StrCat("Connections that requests take in turns; more "
-                              "are opened where each has ",
-                              WireSender::kMostCalls, " calls under way"))
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--threads", options.threads,
-                 "Threads that take answers; one takes some 50,000 a second")
-      ->check(CLI::Range(1, 256));
-}
-
-void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
-  RequestOptions& requests = options.requests;
-  app.add_option("--catalog", requests.catalog, "The catalog to ask")
-      ->type_name("NAME")
-      ->required();
-  app.add_option("--field", requests.key_field,
-                 "The key field; default: the catalog's first")
-      ->type_name("FIELD");
-  app.add_option("--result-count", requests.result_count, "Items an answer")
-      ->check(CLI::Range(1, 10000));
-  app.add_option("--mix", mix,
-                 "Kinds of requests and their shares, as in "
-                 "attend=80,examples=10,filter=5,write=5: queries by vector, "
-                 "by one to five stored items, by vector with a filter, and "
-                 "upserts of items of our own, load-SEED-NUMBER, which are "
-                 "deleted at the end")
-      ->type_name("KIND=SHARE,...");
-  CLI::Option* queries =
-      app.add_option(
-             "--queries", options.queries_path,
-             ".npy, .fvecs or .txt file of query vectors, or .jsonl file with "
-             "an AttendRequest a line; default: the keys of random stored "
-             "items with noise")
-          ->check(CLI::ExistingFile);
-  app.add_option("--noise", requests.noise,
-                 "Norm of the noise as a share of the key's")
-      ->check(FiniteIn(0, 100))
-      ->excludes(queries);
-  app.add_option("--filter", requests.filters,
-                 "A filter for the mix; may repeat. Default: conditions that "
-                 "random stored items fulfil")
-      ->type_name("FILTER")
-      ->default_str("");
-  app.add_option("--write-items", requests.write_item_count,
-                 "Items of a write of the mix")
-      ->check(CLI::Range(1, 256));
-  app.add_option("--writes-per-second", options.writes_per_second,
-                 "Items imported meanwhile, in turns items of the catalog, "
-                 "which stay replaced, and new ones, which are deleted at the "
-                 "end")
-      ->check(FiniteIn(0.1, 1e7));
-  app.add_option("--seed", requests.seed, "Of what is drawn")
-      ->check(FiniteIn(0, 1.8e19).description("INTEGER"));
-}
-
-// A flag that would change nothing is a mistake.
-void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
-  for (const char* open : {"--rate", "--steps", "--ramp"}) {
-    if (app.count("--concurrency") > 0 && app.count(open) > 0) {
-      throw CLI::ExcludesError("--concurrency", open);
-    }
-  }
-  const std::vector<MixShare>& mix = options.requests.mix;
-  const auto check = [&app](const std::string& flag, bool is_used,
-                            const std::string& want) {
-    if (app.count(flag) > 0 && !is_used) throw CLI::RequiresError(flag, want);
-  };
-  const auto mixes = [&mix](absl::string_view kind) {
-    return std::any_of(mix.begin(), mix.end(),
-                       [kind](const MixShare& m) { return m.kind == kind; });
-  };
-  const bool mixes_vectors = mixes(kAttendKind) || mixes(kFilterKind);
-  check("--queries", mixes_vectors, "attend or filter in --mix");
-  check("--noise", mixes_vectors, "attend or filter in --mix");
-  check("--result-count", mixes_vectors || mixes(kExamplesKind),
-        "attend, examples or filter in --mix");
-  check("--filter", mixes(kFilterKind), "filter in --mix");
-  check("--write-items", mixes(kWriteKind), "write in --mix");
-  check("--fixed",
-        app.count("--rate") + app.count("--steps") + app.count("--ramp") > 0,
-        "--rate, --steps or --ramp");
-}
-
-// Nor has `prepare` a use for what is of a load.
-void CheckFlagsOfPrepare(const CLI::App& app) {
-  const std::set<std::string> used = {"--server", "--catalog", "--seed",
-                                      "--json"};
-  for (const CLI::Option* option : app.get_options()) {
-    const std::string name = option->get_name();
-    if (option->count() > 0 && option->get_group() != kSecurityGroup &&
-        !used.contains(name)) {
-      throw CLI::ExcludesError("prepare", name);
-    }
-  }
 }
 
 int Main(int argc, char** argv) {
@@ -352,97 +169,21 @@ int Main(int argc, char** argv) {
   // them, under one lock of all threads.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   SilenceGrpc();
-  LoadOptions options;
-  OutputOptions output;
-  ConnectionFlags connection;
-  std::string mix = kAttendKind;
-  CLI::App app{kDescription, "attendant-load"};
-  app.set_version_flag("--version", "attendant-load " ATTENDANT_VERSION);
-  app.formatter(std::make_shared<HelpFormat>());
-  app.set_help_flag("-h,--help", "Print this help");
-  app.footer(kFooter);
-  app.option_defaults()->always_capture_default();
-  AddConnectionFlags(app, connection);
-  AddRequestOptions(app, options, mix);
-  AddLoopOptions(app, options);
-  app.add_flag("--json", output.json,
-               "Report as JSON, with ghz's keys; times in nanoseconds. What "
-               "fails before there is one: {\"error\": ...}");
-  app.add_option("--html", output.html_path,
-                 "File for a report with plots, which needs no network")
-      ->type_name("FILE");
-  CLI::Option* verify =
-      app.add_option("--verify", options.verify_count,
-                     "So many answers, evenly over the load, are checked: each "
-                     "query is asked again exactly")
-          ->check(CLI::Range(1, 1000000));
-  app.add_option("--min-recall", output.min_recall,
-                 "Fail if the mean recall of --verify is below")
-      ->check(FiniteIn(0, 1))
-      ->needs(verify);
-
-  PrepareOptions prepare_options;
-  bool wait_index = false;
-  CLI::App* prepare = app.add_subcommand(
-      "prepare", "Make a catalog of unit vectors to measure on");
-  prepare->fallthrough();
-  prepare->footer(
-      "With --catalog NAME, which is required, and --server HOST:PORT, "
-      "--seed,\n--json and the flags of TLS and tokens of `attendant-load "
-      "--help`.");
-  prepare->add_option("--items", prepare_options.item_count, "Items")
-      ->check(CLI::Range(1, 100000000));
-  prepare->add_option("--dim", prepare_options.dim, "Components of a key")
-      ->check(CLI::Range(1, 8192));
-  prepare
-      ->add_option("--clusters", prepare_options.cluster_count,
-                   "Gaussian clusters")
-      ->check(CLI::Range(1, 1000000));
-  prepare->add_flag("--replace", prepare_options.replace,
-                    "Delete a catalog of that name first");
-  prepare->add_flag("--wait-index", wait_index,
-                    "Return when the index is trained");
-  RefuseEmptyValues(app);
-
-  try {
-    RefuseEmptyAssignments(argc, argv);
-    app.parse(argc, argv);
-    auto shares = ParseMix(mix);
-    if (!shares.ok()) {
-      throw CLI::ValidationError(std::string(shares.status().message()));
-    }
-    options.requests.mix = *std::move(shares);
-    if (prepare->parsed()) {
-      CheckFlagsOfPrepare(app);
-    } else {
-      CheckFlagsAreUsed(app, options);
-    }
-    const auto profile = ProfileOf(options);
-    if (!profile.ok()) {
-      throw CLI::ValidationError(std::string(profile.status().message()));
-    }
-  } catch (const CLI::ParseError& error) {
-    // Help and version are no errors.
-    if (error.get_exit_code() == 0) return app.exit(error);
-    if (AsksForJson(argc, argv)) {
-      std::cout << ErrorJson(UsageError(error.what()));
-    }
-    std::cerr << "attendant-load: " << error.what()
-              << "\nTry `attendant-load --help`.\n";
-    return kUsage;
+  std::variant<LoadCommand, int> parsed = ParseLoadCommand(argc, argv);
+  if (const int* const exit_status = std::get_if<int>(&parsed)) {
+    return *exit_status;
   }
-  auto to_client = ClientOptions(connection);
-  if (!to_client.ok()) return Report(to_client.status(), output);
-  if (const absl::Status checked = CheckSecurity(to_client->security);
+  LoadCommand& command = std::get<LoadCommand>(parsed);
+  auto client = ClientOptions(command.connection);
+  if (!client.ok()) return Report(client.status(), command.output);
+  if (const absl::Status checked = CheckSecurity(client->security);
       !checked.ok()) {
-    return Report(checked, output);
+    return Report(checked, command.output);
   }
-  options.client = *std::move(to_client);
-  options.connection_flags = ShellFlags(connection);
-  if (!prepare->parsed()) return LoadMain(std::move(options), output);
-  prepare_options.catalog = options.requests.catalog;
-  prepare_options.seed = options.requests.seed;
-  return PrepareMain(options.client, prepare_options, wait_index, output);
+  if (command.prepare) return PrepareMain(*client, command);
+  command.load.client = *std::move(client);
+  command.load.connection_flags = ShellFlags(command.connection);
+  return LoadMain(std::move(command.load), command.output);
 }
 
 }  // namespace

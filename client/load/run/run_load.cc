@@ -73,10 +73,25 @@ absl::StatusOr<WriterOptions> BackgroundWrites(Client& client,
   return writes;
 }
 
-bool HasQueries(const RequestOptions& requests) {
+bool HasKind(const RequestOptions& requests, absl::string_view kind) {
   return std::any_of(
       requests.mix.begin(), requests.mix.end(),
-      [](const MixShare& part) { return part.kind != kWriteKind; });
+      [kind](const MixShare& part) { return part.kind == kind; });
+}
+
+absl::Status CheckMayVerify(const RequestOptions& requests) {
+  if (std::all_of(
+          requests.mix.begin(), requests.mix.end(),
+          [](const MixShare& part) { return part.kind == kWriteKind; })) {
+    return UsageError("--verify needs queries in --mix");
+  }
+  for (const v1::AttendRequest& query : requests.queries) {
+    if (query.select_kind() != v1::SELECT_KIND_SAMPLE) continue;
+    return UsageError(
+        "--verify: --queries has one of SELECT_KIND_SAMPLE, whose draws differ "
+        "from those of any other answer; want none");
+  }
+  return absl::OkStatus();
 }
 
 // The first of the mix's queries from number `index` on, which it moves behind
@@ -92,12 +107,6 @@ v1::AttendRequest NextQuery(const RequestMix& mix, std::int64_t& index) {
         &bytes, &query);
     return query;
   }
-}
-
-bool HasWrites(const RequestOptions& requests) {
-  return std::any_of(
-      requests.mix.begin(), requests.mix.end(),
-      [](const MixShare& part) { return part.kind == kWriteKind; });
 }
 
 // Deletes the items 0 to count - 1 of the load's own.
@@ -178,6 +187,25 @@ Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
   return traffic;
 }
 
+// An open loop by `profile`, or a closed one where there is none.
+LoadResult RunLoop(const LoadOptions& options,
+                   const std::optional<RateProfile>& profile,
+                   const Traffic& traffic) {
+  const absl::Duration warmup = absl::Seconds(options.warmup_s);
+  if (!profile) {
+    return RunClosedLoop({.concurrency = options.concurrency,
+                          .warmup = warmup,
+                          .duration = absl::Seconds(options.duration_s)},
+                         traffic);
+  }
+  return RunOpenLoop({.profile = *profile,
+                      .arrivals = options.fixed_arrivals ? Arrivals::kFixed
+                                                         : Arrivals::kPoisson,
+                      .seed = options.requests.seed,
+                      .warmup = warmup},
+                     traffic);
+}
+
 }  // namespace
 
 absl::StatusOr<RateProfile> ParseRamp(absl::string_view text,
@@ -212,15 +240,8 @@ absl::StatusOr<std::optional<RateProfile>> ProfileOf(
 absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<RateProfile> profile,
                              ProfileOf(options));
-  if (options.verify_count > 0 && !HasQueries(options.requests)) {
-    return UsageError("--verify needs queries in --mix");
-  }
-  for (const v1::AttendRequest& query : options.requests.queries) {
-    if (options.verify_count == 0) break;
-    if (query.select_kind() != v1::SELECT_KIND_SAMPLE) continue;
-    return UsageError(
-        "--verify: --queries has one of SELECT_KIND_SAMPLE, whose draws differ "
-        "from those of any other answer; want none");
+  if (options.verify_count > 0) {
+    ATTENDANT_RETURN_IF_ERROR(CheckMayVerify(options.requests));
   }
   const absl::Duration timeout = absl::Seconds(options.timeout_s);
   const absl::Duration warmup = absl::Seconds(options.warmup_s);
@@ -271,22 +292,9 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
     LiveView view(stderr, {.warmup = warmup, .total = warmup + duration});
     Traffic traffic = TrafficOf(mix, *sender, checker.get(), view);
     traffic.is_stopped = options.is_stopped;
-    if (profile) {
-      report.result =
-          RunOpenLoop({.profile = *profile,
-                       .arrivals = options.fixed_arrivals ? Arrivals::kFixed
-                                                          : Arrivals::kPoisson,
-                       .seed = options.requests.seed,
-                       .warmup = warmup},
-                      traffic);
-      report.rate = report.result.due_per_second();
-    } else {
-      report.result = RunClosedLoop({.concurrency = options.concurrency,
-                                     .warmup = warmup,
-                                     .duration = duration},
-                                    traffic);
-    }
+    report.result = RunLoop(options, profile, traffic);
   }
+  if (profile) report.rate = report.result.due_per_second();
   report.more_connection_count =
       sender->connection_count() - options.connections;
   if (writer != nullptr) report.writes = writer->Stop();
@@ -304,10 +312,8 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   }
   // After the answers are checked, which deletions would change. Whatever
   // wrote, a load before that was killed may have left any of the mix's items.
-  if (HasWrites(options.requests) ||
-      (report.writes && report.writes->sent_count > 0)) {
-    const std::int64_t sent_count =
-        report.writes ? report.writes->sent_count : 0;
+  const std::int64_t sent_count = report.writes ? report.writes->sent_count : 0;
+  if (sent_count > 0 || HasKind(options.requests, kWriteKind)) {
     report.cleanup =
         CleanUp(*client, options, std::max(kWrittenItemCount, sent_count));
   }
