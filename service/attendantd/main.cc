@@ -1,27 +1,13 @@
 // attendantd: the attention retrieval server.
-#include <fcntl.h>
-#include <malloc.h>
-#include <sys/resource.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <latch>
 #include <memory>
 #include <string>
-#include <system_error>
-#include <thread>
 #include <utility>
 #include <variant>
-#include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "core/base/host_port.h"
 #include "core/base/status.h"
@@ -29,6 +15,8 @@
 #include "core/kernels/kernels.h"
 #include "core/storage/files/files.h"
 #include "service/attendantd/flags.h"
+#include "service/attendantd/opened_log.h"
+#include "service/attendantd/process_setup.h"
 #include "service/attendantd/stop_signal.h"
 #include "service/attendantd/token_command.h"
 #include "service/connections/listener.h"
@@ -89,26 +77,6 @@ int CheckConfig(const Flags& flags) {
   return kUsageExitStatus;
 }
 
-// Each catalog keeps some files open; connections want theirs too.
-void RaiseOpenFilesLimit() {
-  rlimit limit;
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
-
-// What is freed goes back to the system, but for some MiB of each arena. By
-// default each of malloc's arenas, eight to a core, may keep twice as much at
-// its end as the largest block ever freed, up to 64 MiB, which malloc_trim
-// leaves there: a tenth of all that a million items of 128 took.
-void LimitFreeMemory() {
-  const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
-  mallopt(M_ARENA_MAX, static_cast<int>(2 * cores));
-  mallopt(M_MMAP_THRESHOLD, 4 << 20);
-  mallopt(M_TRIM_THRESHOLD, 4 << 20);
-  mallopt(M_TOP_PAD, 1 << 20);
-}
-
 // Whoever names one port with --listen has named both: if both are taken, it is
 // that one to hear of.
 int RefuseHttpPort(const absl::Status& status, const Flags& flags) {
@@ -132,39 +100,12 @@ void Reload(Security& security) {
             {"what_now", "what was read before it is still used"}});
 }
 
-// ResourceExhausted if the system allows fewer threads than a server has before
-// it does anything: RocksDB and gRPC would end the process where one is
-// missing.
-absl::Status CheckThreads() {
-  constexpr std::size_t kLeast = 48;
-  std::latch done(1);
-  std::vector<std::jthread> threads;
-  const absl::Cleanup release = [&done] { done.count_down(); };
-  try {
-    while (threads.size() < kLeast) threads.emplace_back([&] { done.wait(); });
-  } catch (const std::system_error&) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "threads: got ", threads.size(), ", want ", kLeast,
-        " at least: raise the limit of the user (ulimit -u), of the control "
-        "group (TasksMax of systemd, pids.max) or of addresses (ulimit -v)"));
-  }
-  return absl::OkStatus();
-}
-
 int Serve(const Flags& flags) {
-  // Debian's Abseil, which gRPC's locks are of, looks for cycles at each of
-  // them, under one lock of all threads.
-  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
-  LimitFreeMemory();
   std::fputs(ToText(flags).c_str(), stdout);
   std::fflush(stdout);
-
-  RaiseOpenFilesLimit();
-  if (const absl::Status threads = CheckThreads(); !threads.ok()) {
-    return Refuse(threads, "");
+  if (const absl::Status status = PrepareProcess(); !status.ok()) {
+    return Refuse(status, "");
   }
-  // What it stores is nobody else's to read.
-  umask(0077);
   // Of both ports.
   const auto security = Security::Open(flags.server.security);
   if (!security.ok()) return Refuse(security.status(), "");
@@ -192,52 +133,7 @@ int Serve(const Flags& flags) {
   if (!catalogs.ok()) {
     return Refuse(catalogs.status(), AdviceForData(catalogs.status()));
   }
-  for (const auto& catalog : (*catalogs)->List("", kMaxCatalogs)) {
-    const Recovery& recovery = catalog->recovery();
-    const auto number = [](std::int64_t count) {
-      return LogValue::Json(absl::StrCat(count));
-    };
-    LogEvent(LogLevel::kInfo, "catalog_opened",
-             {{"catalog", catalog->name()},
-              {"item_count", number(catalog->snapshot()->item_count())},
-              {"from_segment_files", number(recovery.row_count)},
-              {"replayed", number(recovery.replayed_count)}});
-    if (!recovery.damage.ok()) {
-      const std::vector<LogField> fields = {
-          {"catalog", catalog->name()},
-          {"error", std::string(recovery.damage.message())},
-          {"what_now", "the index is built again from the items"}};
-      if (absl::IsDataLoss(recovery.damage)) {
-        LogEvent(LogLevel::kWarning, "segment_files_damaged", fields);
-      } else {
-        LogEvent(LogLevel::kWarning, "segment_files_not_read", fields);
-      }
-    }
-    if (!recovery.keys_in_memory.ok()) {
-      LogEvent(LogLevel::kWarning, "keys_in_memory",
-               {{"catalog", catalog->name()},
-                {"error", std::string(recovery.keys_in_memory.message())},
-                {"what_now", "they go to files with the next index build"}});
-    }
-  }
-  if (const absl::Status left = (*catalogs)->left_overs(); !left.ok()) {
-    LogEvent(LogLevel::kWarning, "left_overs_not_removed",
-             {{"error", std::string(left.message())}});
-  }
-  for (const auto& [name, status] : (*catalogs)->damages()) {
-    const std::vector<LogField> fields = {
-        {"catalog", name}, {"error", std::string(status.message())}};
-    if (absl::IsDataLoss(status)) {
-      LogEvent(LogLevel::kError, "catalog_damaged", fields);
-    } else {
-      LogEvent(LogLevel::kError, "catalog_not_opened", fields);
-    }
-  }
-  for (const auto& [id, status] : (*catalogs)->models().damages()) {
-    LogEvent(LogLevel::kError, "model_damaged",
-             {{"model", absl::StrCat(id.first, ":", id.second)},
-              {"error", std::string(status.message())}});
-  }
+  LogOpened(**catalogs);
   const absl::Status files = CheckOpenFiles("the server", 0);
   if (!files.ok()) return Refuse(files, "");
 
@@ -262,16 +158,6 @@ int Serve(const Flags& flags) {
   catalogs->reset();
   LogEvent(LogLevel::kInfo, "stopped", {});
   return 0;
-}
-
-// What is opened must not get the number of a standard stream that is closed:
-// whatever is printed would go into that file. Writes to these fail.
-void HoldStandardStreams() {
-  int file = 0;
-  do {
-    file = open("/dev/null", O_RDONLY);
-  } while (file >= 0 && file <= STDERR_FILENO);
-  if (file >= 0) close(file);
 }
 
 int Main(int argc, char** argv) {
