@@ -876,7 +876,7 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
         {FileFault::Kind::kFail, FileCall::kOpen, nth, "/segments/"});
     ASSERT_OK(catalog.Open());
     EXPECT_TRUE(catalog.files().befell());
-    EXPECT_FALSE(catalog.catalog().recovery().damage.ok());
+    EXPECT_FALSE(catalog.catalog().recovery().files_not_used.ok());
     catalog.files().InjectNothing();
     catalog.ExpectAcknowledged();
     catalog.catalog().AwaitIndexes();
@@ -891,7 +891,7 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
     }
     catalog.Close();
     ASSERT_OK(catalog.Open());
-    EXPECT_OK(catalog.catalog().recovery().damage);
+    EXPECT_OK(catalog.catalog().recovery().files_not_used);
     EXPECT_EQ(catalog.catalog().recovery().segment_count, 1);
     catalog.ExpectAcknowledged();
   }
@@ -920,7 +920,7 @@ TEST_F(DiskFaultTest, SegmentsAreReadThoughTheirKeysFindNoRoomOnTheDisk) {
     StoreKeysWithoutRoom(kind, catalog);
     ASSERT_OK(catalog.Open());
     const Recovery& recovery = catalog.catalog().recovery();
-    EXPECT_OK(recovery.damage);
+    EXPECT_OK(recovery.files_not_used);
     EXPECT_EQ(recovery.segment_count, 1);
     EXPECT_EQ(recovery.keys_in_memory.code(),
               kind == FileFault::Kind::kNoSpace
@@ -946,7 +946,7 @@ TEST_F(DiskFaultTest, SegmentsThatMemoryHasNoRoomForEitherAreNotThrownAway) {
   const std::set<std::string> before = catalog.SegmentFileNames();
   catalog.LimitMemory(1);
   ASSERT_OK(catalog.Open());
-  EXPECT_THAT(catalog.catalog().recovery().damage,
+  EXPECT_THAT(catalog.catalog().recovery().files_not_used,
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("keys that can't go to files")));
   EXPECT_EQ(catalog.SegmentFileNames(), before);
@@ -972,7 +972,7 @@ TEST_F(DiskFaultTest, DamagedSegmentsThatCantBeRemovedAreInNobodysWay) {
       {FileFault::Kind::kFail, FileCall::kRemove, 1, "/segments/"});
   ASSERT_OK(catalog.Open());
   EXPECT_TRUE(catalog.files().befell());
-  EXPECT_TRUE(absl::IsDataLoss(catalog.catalog().recovery().damage));
+  EXPECT_TRUE(absl::IsDataLoss(catalog.catalog().recovery().files_not_used));
   catalog.files().InjectNothing();
   EXPECT_OK(catalog.Write());
   catalog.ExpectAcknowledged();
@@ -985,7 +985,7 @@ TEST_F(DiskFaultTest, DamagedSegmentsThatCantBeRemovedAreInNobodysWay) {
   catalog.catalog().AwaitIndexes();
   EXPECT_OK(catalog.catalog().save_status());
   ASSERT_OK(catalog.Open());
-  EXPECT_OK(catalog.catalog().recovery().damage);
+  EXPECT_OK(catalog.catalog().recovery().files_not_used);
   catalog.ExpectAcknowledged();
 }
 
@@ -1010,7 +1010,7 @@ bool FailOneSave(const FileFault& fault) {
   // What is there is used, or made again; then it is there.
   for (int restart = 0; restart < 2; ++restart) {
     EXPECT_OK(catalog.Open());
-    EXPECT_OK(catalog.catalog().recovery().damage);
+    EXPECT_OK(catalog.catalog().recovery().files_not_used);
     catalog.ExpectAcknowledged();
     catalog.catalog().AwaitIndexes();
     EXPECT_OK(catalog.catalog().save_status());
@@ -1038,7 +1038,7 @@ bool FailTwoSaves(const FileFault& fault) {
   EXPECT_FALSE(catalog.catalog().save_status().ok());
   catalog.files().InjectNothing();
   EXPECT_OK(catalog.Open());
-  EXPECT_OK(catalog.catalog().recovery().damage);
+  EXPECT_OK(catalog.catalog().recovery().files_not_used);
   catalog.ExpectAcknowledged();
   return befell;
 }

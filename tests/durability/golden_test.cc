@@ -78,7 +78,7 @@ TEST_P(GoldenTest, ModelsAreThereAndTheirNumbersUsedUp) {
 TEST_P(GoldenTest, SegmentsAreReadOrMadeAnew) {
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get(kGoldenCatalog));
   const Recovery& recovery = catalog->recovery();
-  EXPECT_OK(recovery.damage);
+  EXPECT_OK(recovery.files_not_used);
   if (GetParam() != "2026-11-29") {
     EXPECT_EQ(recovery.segment_count, 0);
   } else {

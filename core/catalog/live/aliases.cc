@@ -48,11 +48,13 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
   std::string before;
   if (const auto found = now->find(alias); found != now->end()) {
     if (!found->second.is_alias) {
-      return StatusWithReason(
-          absl::StatusCode::kAlreadyExists,
-          absl::StrCat("'", alias,
-                       "' is a catalog; choose another name for the alias"),
-          "CATALOG_EXISTS");
+      return WithDetails(
+          StatusWithReason(
+              absl::StatusCode::kAlreadyExists,
+              absl::StrCat("'", alias,
+                           "' is a catalog; choose another name for the alias"),
+              "CATALOG_EXISTS"),
+          {{"catalog", alias}});
     }
     // Who expects something of it must know; who does not may replace it.
     if (expected.has_value()) {

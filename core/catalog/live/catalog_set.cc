@@ -317,22 +317,27 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   if (const auto found = now->find(name); found != now->end()) {
     if (found->second.is_alias) {
-      return StatusWithReason(
-          absl::StatusCode::kAlreadyExists,
-          absl::StrCat("'", name,
-                       "' is an alias; choose another name, or delete the "
-                       "alias first"),
-          "ALIAS_EXISTS");
+      return WithDetails(
+          StatusWithReason(
+              absl::StatusCode::kAlreadyExists,
+              absl::StrCat("'", name,
+                           "' is an alias; choose another name, or delete the "
+                           "alias first"),
+              "ALIAS_EXISTS"),
+          {{"alias", name}});
     }
     ATTENDANT_RETURN_IF_ERROR(found->second.damage);
     const std::string difference =
         FixedDifference(found->second.catalog->record().schema, schema);
     if (difference.empty()) return Created{found->second.catalog, false};
-    return StatusWithReason(
-        absl::StatusCode::kAlreadyExists,
-        absl::StrCat("catalog '", name, "' exists with another schema: ",
-                     difference, "; delete it first, or choose another name"),
-        "CATALOG_EXISTS");
+    return WithDetails(
+        StatusWithReason(
+            absl::StatusCode::kAlreadyExists,
+            absl::StrCat("catalog '", name,
+                         "' exists with another schema: ", difference,
+                         "; delete it first, or choose another name"),
+            "CATALOG_EXISTS"),
+        {{"catalog", name}});
   }
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<FieldEncoder> encoders,
                              ask_for_encoders());
@@ -513,12 +518,16 @@ absl::Status CatalogSet::DeleteModel(const ModelName& name) {
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   for (const auto& [catalog_name, entry] : *now) {
     if (!Uses(entry, name)) continue;
-    return StatusWithReason(
-        absl::StatusCode::kFailedPrecondition,
-        absl::StrCat("catalog '", catalog_name, "' uses version ", name.version,
-                     " of model '", name.name,
-                     "'; give it another, or delete it first"),
-        "MODEL_IN_USE");
+    return WithDetails(
+        StatusWithReason(
+            absl::StatusCode::kFailedPrecondition,
+            absl::StrCat("catalog '", catalog_name, "' uses version ",
+                         name.version, " of model '", name.name,
+                         "'; give it another, or delete it first"),
+            "MODEL_IN_USE"),
+        {{"catalog", catalog_name},
+         {"model", name.name},
+         {"version", absl::StrCat(name.version)}});
   }
   return models_->Delete(name);
 }

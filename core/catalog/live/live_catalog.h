@@ -94,7 +94,7 @@ struct Recovery {
   // Why files were not used, where there were some: DataLoss, or, of files that
   // may be sound, errors of reading them or want of memory. Their segments are
   // built anew.
-  absl::Status damage = {};
+  absl::Status files_not_used = {};
   // Why keys of fields with keys_on_disk are in memory until they are built.
   absl::Status keys_in_memory = {};
 };
@@ -479,6 +479,8 @@ class LiveCatalog {
   // holds memory for nothing. Set under mutex_.
   const Segment* learning_from_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::atomic<bool> stop_learning_ = false;
+  // What no snapshot has yet, as when memory failed. Of LearnOnce.
+  bool learned_ = false;
   // The last segment of a merge under way, and the first of a seal: neither
   // takes what the other has. Null: none.
   std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);

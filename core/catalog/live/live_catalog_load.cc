@@ -49,7 +49,7 @@ absl::Status LiveCatalog::LoadItems() {
   auto next = std::make_shared<Snapshot>(*current_);
   absl::StatusOr<bool> loaded = LoadSegments(*next);
   if (!loaded.ok() || !*loaded) {
-    recovery_ = {.damage = loaded.status()};
+    recovery_ = {.files_not_used = loaded.status()};
     growing_ = {};
     // What can't be read now, for want of file handles or of rights, may be
     // sound, and is in nobody's way until it is written anew.

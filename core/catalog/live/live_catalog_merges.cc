@@ -366,7 +366,6 @@ void LiveCatalog::ScheduleLearning() {
 void LiveCatalog::LearnOnce() {
   // Nothing that would hold what is merged meanwhile.
   std::vector<std::weak_ptr<const Segment>> segments;
-  bool learned = false;
   {
     const auto now = snapshot();
     for (const SegmentView& view : now->segments) {
@@ -394,18 +393,19 @@ void LiveCatalog::LearnOnce() {
       // As what merges as many rows. What fails is due still, too.
       RunInSpareTime(
           segment->rows->row_count() >= kLongCount ? Share::kIdle : Share::kLow,
-          [&] { learned |= index.Learn(stop_learning_).value_or(false); });
+          [&] { learned_ |= index.Learn(stop_learning_).value_or(false); });
     });
     MutexLock lock(&mutex_);
     learning_from_ = nullptr;
   }
-  if (learned) {
+  if (learned_) {
     {
       MutexLock lock(&mutex_);
       auto next = std::make_shared<Snapshot>(*current_);
       next->TakeKnownMasses();
       Publish(std::move(next));
     }
+    learned_ = false;
     // A restart need not begin anew.
     SaveSegments(/*worth_it=*/true, Share::kIdle);
   }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/storage/files/files.h"
@@ -14,11 +15,13 @@ namespace attendant {
 namespace {
 
 absl::Status NameTaken(absl::string_view name, bool is_alias) {
-  return StatusWithReason(
-      absl::StatusCode::kAlreadyExists,
-      absl::StrCat("'", name, "' is ", is_alias ? "an alias" : "a catalog",
-                   "; restore to another name"),
-      is_alias ? "ALIAS_EXISTS" : "CATALOG_EXISTS");
+  return WithDetails(
+      StatusWithReason(
+          absl::StatusCode::kAlreadyExists,
+          absl::StrCat("'", name, "' is ", is_alias ? "an alias" : "a catalog",
+                       "; restore to another name"),
+          is_alias ? "ALIAS_EXISTS" : "CATALOG_EXISTS"),
+      {{is_alias ? "alias" : "catalog", name}});
 }
 
 // What its items take in memory: about what they take on the disk, but for keys
@@ -118,13 +121,16 @@ absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
       if (next[0]->model == model.model) name = after;
     }
     if (name.empty() && missing_models == MissingModels::kRefuse) {
-      return StatusWithReason(
-          absl::StatusCode::kPermissionDenied,
-          absl::StrCat("model '", model.name.name,
-                       "' of the snapshot is not on this server, and models "
-                       "belong to no catalog: a caller for all catalogs has "
-                       "to create it, or to restore the snapshot"),
-          "MODEL_MISSING");
+      return WithDetails(
+          StatusWithReason(
+              absl::StatusCode::kPermissionDenied,
+              absl::StrCat("model '", model.name.name,
+                           "' of the snapshot is not on this server, and "
+                           "models belong to no catalog: a caller for all "
+                           "catalogs has to create it, or to restore the "
+                           "snapshot"),
+              "MODEL_MISSING"),
+          {{"model", model.name.name}});
     }
     if (name.empty()) {
       ATTENDANT_ASSIGN_OR_RETURN(

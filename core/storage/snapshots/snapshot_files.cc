@@ -33,11 +33,13 @@ absl::Status NoSuchSnapshot(const SnapshotId& id) {
 // Damage of a part, as damage of the snapshot; other errors as they are.
 absl::Status OfSnapshot(const absl::Status& status, const SnapshotId& id) {
   if (!absl::IsDataLoss(status)) return status;
-  return StatusWithReason(
-      absl::StatusCode::kDataLoss,
-      absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
-                   "' is damaged: ", status.message()),
-      kSnapshotDamaged);
+  return WithDetails(
+      StatusWithReason(
+          absl::StatusCode::kDataLoss,
+          absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
+                       "' is damaged: ", status.message()),
+          kSnapshotDamaged),
+      {{"snapshot", id.name}, {"catalog", id.catalog}});
 }
 
 bool IsId(const SnapshotId& id) {
@@ -140,11 +142,14 @@ absl::Status SnapshotFiles::CheckNew(const SnapshotId& id) const {
   ATTENDANT_ASSIGN_OR_RETURN(const bool exists,
                              resources_->files.PathExists(path_of(id)));
   if (exists) {
-    return StatusWithReason(
-        absl::StatusCode::kAlreadyExists,
-        absl::StrCat("there is a snapshot '", id.name, "' of catalog '",
-                     id.catalog, "'; choose another name, or delete it first"),
-        "SNAPSHOT_EXISTS");
+    return WithDetails(
+        StatusWithReason(
+            absl::StatusCode::kAlreadyExists,
+            absl::StrCat("there is a snapshot '", id.name, "' of catalog '",
+                         id.catalog,
+                         "'; choose another name, or delete it first"),
+            "SNAPSHOT_EXISTS"),
+        {{"catalog", id.catalog}, {"snapshot", id.name}});
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::vector<std::string> names,
@@ -367,12 +372,14 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
       is_leased = lease_counts_.contains(id);
     }
     if (is_leased) {
-      return StatusWithReason(
-          absl::StatusCode::kFailedPrecondition,
-          absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
-                       "' is being verified, restored or exported; try again "
-                       "when that is done"),
-          "SNAPSHOT_IN_USE");
+      return WithDetails(
+          StatusWithReason(
+              absl::StatusCode::kFailedPrecondition,
+              absl::StrCat("snapshot '", id.name, "' of catalog '", id.catalog,
+                           "' is being verified, restored or exported; try "
+                           "again when that is done"),
+              "SNAPSHOT_IN_USE"),
+          {{"catalog", id.catalog}, {"snapshot", id.name}});
     }
     aside = absl::StrCat(catalog_path(kPartial), "/", ++draft_count_);
     ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(kPartial)));

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/query/attend.h"
 #include "core/storage/rocks/database.h"
@@ -303,7 +304,11 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
                          HasSubstr("an index build wants")));
     EXPECT_EQ(shop->record().schema.key_fields[0], field);
     expect(1);
-    EXPECT_EQ(ReasonOf(set_->DeleteModel({"text", 1})), "MODEL_IN_USE");
+    const absl::Status in_use = set_->DeleteModel({"text", 1});
+    EXPECT_EQ(ReasonOf(in_use), "MODEL_IN_USE");
+    EXPECT_THAT(DetailsOf(in_use),
+                ElementsAre(Pair("catalog", "shop"), Pair("model", "text"),
+                            Pair("version", "1")));
   }
   // With room it is made, and made for good.
   Open();

@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/status.h"
+#include "core/base/status_details.h"
 #include "core/catalog/live/catalog_set.h"
 #include "core/storage/snapshots/snapshot_files.h"
 #include "core/storage/snapshots/snapshot_stream.h"
@@ -35,6 +36,7 @@ using ::testing::_;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Pair;
 
 std::string ReadAll(const fs::path& path) {
   std::ifstream in(path, std::ios::binary);
@@ -219,6 +221,8 @@ TEST_F(StoredSnapshotsTest, NamesAreChosenOrChecked) {
   EXPECT_THAT(again,
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s1'")));
   EXPECT_EQ(ReasonOf(again.status()), "SNAPSHOT_EXISTS");
+  EXPECT_THAT(DetailsOf(again.status()),
+              ElementsAre(Pair("catalog", "shop"), Pair("snapshot", "s1")));
   for (const char* bad : {"S", "../x", ".partial", "a/b"}) {
     EXPECT_THAT(
         set_->CreateSnapshot("shop", bad, work),
@@ -295,6 +299,8 @@ TEST_F(StoredSnapshotsTest, RemovalSparesWhatIsInUse) {
     EXPECT_THAT(refused, StatusIs(absl::StatusCode::kFailedPrecondition,
                                   HasSubstr("'s1'")));
     EXPECT_EQ(ReasonOf(refused), "SNAPSHOT_IN_USE");
+    EXPECT_THAT(DetailsOf(refused),
+                ElementsAre(Pair("catalog", "shop"), Pair("snapshot", "s1")));
   }
   ASSERT_OK(set_->snapshots().Remove({"shop", "s1"}));
   EXPECT_THAT(Names(), IsEmpty());

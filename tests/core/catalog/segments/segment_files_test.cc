@@ -224,7 +224,7 @@ TEST_F(SegmentFilesTest, ARestartNeedsNoTraining) {
   const auto before = Answer();
   const IndexState state = catalog_->index_states()[0];
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().segment_count, 1);
   EXPECT_EQ(catalog_->recovery().row_count, 4000);
   EXPECT_EQ(catalog_->recovery().replayed_count, 0);
@@ -254,7 +254,7 @@ TEST_P(SegmentFilesOfKindTest, AnIndexComesBackBesideWhatCameAfterIt) {
   for (const int later_count : {0, 20}) {
     Write("b", later_count);
     Restart();
-    ASSERT_OK(catalog_->recovery().damage);
+    ASSERT_OK(catalog_->recovery().files_not_used);
     EXPECT_EQ(catalog_->recovery().row_count, 3000);
     EXPECT_EQ(catalog_->recovery().replayed_count, later_count);
     const IndexState now = catalog_->index_states()[0];
@@ -302,7 +302,7 @@ TEST_F(SegmentFilesTest, WhatAnIndexFromFilesLearnsIsKept) {
   const std::string known = BytesOf(*learned());
   ASSERT_NE(known, BytesOf(*before));
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().row_count, 4000);
   EXPECT_EQ(BytesOf(*learned()), known);
 }
@@ -318,7 +318,7 @@ TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {
   Write("a", 100);  // some again, some newer
   ExpectAll("before");
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().row_count, 3000);
   EXPECT_EQ(catalog_->recovery().replayed_count, 900);
   ExpectAll("restarted");
@@ -326,7 +326,7 @@ TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {
   // And what was replayed is replayed again.
   Delete({"a99"});
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   ExpectAll("restarted again");
   Write("c", 1000);
   catalog_->AwaitIndexes();
@@ -353,7 +353,7 @@ TEST_F(SegmentFilesTest, ManySegmentsComeBackAsTheyWere) {
   ASSERT_OK(catalog_->save_status());
   ExpectAll("before");
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_GT(catalog_->recovery().row_count, 30000);
   ExpectAll("restarted");
 }
@@ -363,7 +363,7 @@ TEST_F(SegmentFilesTest, HeadsComeBack) {
   ASSERT_OK(catalog_->save_status());
   const auto before = catalog_->snapshot();
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().segment_count, 1);
   const auto now = catalog_->snapshot();
   ASSERT_THAT(now->segments, SizeIs(1));
@@ -385,7 +385,7 @@ TEST_F(SegmentFilesTest, HeadsComeBack) {
   models_[0].name.version = 2;
   record_.schema.key_fields[0].model.version = 2;
   Restart();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().segment_count, 0);
   ExpectAll("of another model");
 }
@@ -403,7 +403,7 @@ TEST_F(SegmentFilesTest, AModelOfTheQueryAloneMakesNoFileUseless) {
     models_[0].model =
         std::make_shared<const AttentionModel>(RandomBilinearModel(3));
     Restart();
-    ASSERT_OK(catalog_->recovery().damage);
+    ASSERT_OK(catalog_->recovery().files_not_used);
     EXPECT_EQ(catalog_->recovery().segment_count, 1) << version;
     EXPECT_EQ(catalog_->recovery().row_count, 2500) << version;
   }
@@ -432,7 +432,7 @@ TEST_F(SegmentFilesTest, WhereKeysAreKeptMakesNoFileUseless) {
   for (const bool on_disk : {true, false}) {
     record_.schema.key_fields[0].keys_on_disk = on_disk;
     Restart();
-    ASSERT_OK(catalog_->recovery().damage);
+    ASSERT_OK(catalog_->recovery().files_not_used);
     EXPECT_EQ(catalog_->recovery().segment_count, 1) << on_disk;
     EXPECT_EQ(catalog_->index_states()[0].disk_bytes > 0, on_disk);
     ExpectAll("restarted");
@@ -457,8 +457,9 @@ class DamagedSegmentFilesTest : public SegmentFilesTest {
   void ExpectFound(const std::string& name) {
     Start();
     const Recovery& recovery = catalog_->recovery();
-    EXPECT_TRUE(absl::IsDataLoss(recovery.damage)) << recovery.damage;
-    EXPECT_THAT(recovery.damage.message(), HasSubstr(name));
+    EXPECT_TRUE(absl::IsDataLoss(recovery.files_not_used))
+        << recovery.files_not_used;
+    EXPECT_THAT(recovery.files_not_used.message(), HasSubstr(name));
     EXPECT_EQ(recovery.segment_count, 0);
     ExpectAll("damaged");
     Stop();
@@ -508,7 +509,7 @@ TEST_F(DamagedSegmentFilesTest, MissingFilesAreFound) {
   Repair();
   std::filesystem::remove(segments_path() + "/MANIFEST");
   Start();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   ExpectAll("without a manifest");
 }
 
@@ -518,11 +519,11 @@ TEST_F(DamagedSegmentFilesTest, AfterDamageFilesAreMadeAgain) {
   bad[bad.size() - 10] ^= 0x10;  // of a float
   WriteAll("segment-3", bad);
   Start();
-  EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().damage));
+  EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().files_not_used));
   catalog_->AwaitIndexes();
   ASSERT_OK(catalog_->save_status());
   Restart();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().segment_count, 1);
   ExpectAll("made again");
 }
@@ -534,7 +535,7 @@ TEST_F(DamagedSegmentFilesTest, ChecksumsAreWhatFindsIt) {
   WriteAll("segment-3", bad);
   ASSERT_OK(ArmFailPoint("skip_segment_checksum=bug"));
   Start();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   Stop();
   ASSERT_OK(ArmFailPoint(""));
   ExpectFound("segment-3");
@@ -585,7 +586,7 @@ TEST_F(SegmentFilesTest, DeletesAloneDoNotMakeALongLog) {
   }
   EXPECT_OK(catalog_->save_status());
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_GT(catalog_->recovery().replayed_count, 0);
   EXPECT_LT(catalog_->recovery().replayed_count, 100);
   ExpectAll("restarted");
@@ -617,7 +618,7 @@ TEST_F(SegmentFilesTest, AFileInTheirPlaceKeepsNothingFromOpening) {
   std::filesystem::create_directories(directory_ / "segments");
   std::ofstream(segments_path()) << "a file";
   Start();
-  EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().damage));
+  EXPECT_TRUE(absl::IsDataLoss(catalog_->recovery().files_not_used));
   EXPECT_THAT(catalog_->save_status(), StatusIs(absl::StatusCode::kDataLoss,
                                                 HasSubstr(segments_path())));
   ExpectAll("with a file in their place");
@@ -629,7 +630,7 @@ TEST_F(SegmentFilesTest, AFileInTheirPlaceKeepsNothingFromOpening) {
   Stop();
   std::filesystem::remove(segments_path());
   Start();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   catalog_->AwaitIndexes();
   EXPECT_OK(catalog_->save_status());
   Restart();
@@ -654,7 +655,7 @@ TEST_F(SegmentFilesTest, WhatCouldNotBeWrittenIsWrittenLater) {
   }
   EXPECT_OK(catalog_->save_status());
   Restart();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().replayed_count, 0);
   ExpectAll("restarted");
 }
@@ -676,7 +677,7 @@ TEST_F(SegmentFilesTest, KeysAreCountedAgain) {
   catalog_->AwaitIndexes();
   Delete({"a1", "a2", "a3"});
   Restart();
-  ASSERT_OK(catalog_->recovery().damage);
+  ASSERT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().segment_count, 1);
   for (int f = 0; f < 2; ++f) {
     std::int64_t count = 0;
@@ -689,7 +690,7 @@ TEST_F(SegmentFilesTest, KeysOfAModelOfAnotherNameAreOfNoUse) {
   StoreHeads();
   models_[0].name = record_.schema.key_fields[0].model = {"n", 1};
   Restart();
-  EXPECT_OK(catalog_->recovery().damage);
+  EXPECT_OK(catalog_->recovery().files_not_used);
   EXPECT_EQ(catalog_->recovery().segment_count, 0);
 }
 
