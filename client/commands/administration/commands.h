@@ -13,6 +13,10 @@ void AddCatalogCommands(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
 void AddSnapshotCommands(CLI::App& app, Context& context);
 
+// Parts of `catalog`.
+void AddCatalogCreateCommand(CLI::App& catalog, Context& context);
+void AddCatalogUpdateCommand(CLI::App& catalog, Context& context);
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_CLIENT_COMMANDS_ADMINISTRATION_COMMANDS_H_

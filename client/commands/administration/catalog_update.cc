@@ -1,0 +1,142 @@
+// attendant catalog update
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "client/api/error_json.h"
+#include "client/commands/administration/catalog_text.h"
+#include "client/commands/administration/commands.h"
+#include "client/commands/fits/model_directory.h"
+#include "client/commands/shared/convert.h"
+#include "client/commands/shared/flags.h"
+#include "client/files/input.h"
+#include "core/base/status.h"
+
+namespace attendant {
+namespace {
+
+struct UpdateCatalogFlags {
+  std::string name;
+  std::string field;
+  double temperature = 0;
+  std::string combine;
+  std::string index;
+  std::string model;
+  std::string keys_on_disk;
+  std::string from;
+};
+
+absl::StatusOr<v1::TextEncoder> EncoderFrom(const std::string& directory,
+                                            const std::string& field) {
+  ATTENDANT_ASSIGN_OR_RETURN(const Model model, ReadModel(directory));
+  if (!model.has_encoder) {
+    return FileError(PathIn(directory, kModelFile),
+                     "got a fit of events, want one of text");
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(v1::TextEncoder encoder,
+                             ReadTextEncoder(directory, model));
+  // The catalog may call it otherwise.
+  encoder.set_key_field(field);
+  return encoder;
+}
+
+// The error of an update: of a field that is not there with those there are.
+absl::Status ErrorOfField(const absl::Status& error,
+                          const UpdateCatalogFlags& flags, Client& client) {
+  const auto named = FieldOf(error);
+  if (named != "key_fields[0].name" && named != "text_encoders[0].key_field") {
+    return error;
+  }
+  v1::GetCatalogRequest get;
+  get.set_name(flags.name);
+  const auto found = client.GetCatalog(get);
+  if (!found.ok()) return error;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "FIELD: ", NoSuchField(found->catalog().schema(), flags.field)));
+}
+
+absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
+                           const Context& context) {
+  v1::UpdateCatalogRequest request;
+  request.set_name(flags.name);
+  v1::KeyField field;
+  field.set_name(flags.field);
+  const auto set = [&](bool given, const char* path) {
+    if (given) request.mutable_update_mask()->add_paths(path);
+    return given;
+  };
+  if (set(flags.temperature != 0, "temperature")) {
+    field.set_temperature(flags.temperature);
+  }
+  if (set(!flags.combine.empty(), "combine_kind")) {
+    field.set_combine_kind(CombineKindFromFlag(flags.combine));
+  }
+  if (set(!flags.index.empty(), "index_kind")) {
+    field.set_index_kind(IndexKindFromFlag(flags.index));
+  }
+  if (set(!flags.model.empty(), "model") && flags.model != "none") {
+    ATTENDANT_ASSIGN_OR_RETURN(*field.mutable_model(),
+                               ParseModelReference(flags.model));
+  }
+  if (set(!flags.keys_on_disk.empty(), "keys_on_disk")) {
+    field.set_keys_on_disk(flags.keys_on_disk == "yes");
+  }
+  if (request.has_update_mask()) *request.add_key_fields() = field;
+  if (!flags.from.empty()) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_text_encoders(),
+                               EncoderFrom(flags.from, flags.field));
+  }
+  ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  const auto response = client->UpdateCatalog(request);
+  if (!response.ok()) return ErrorOfField(response.status(), flags, *client);
+  Print(context.json ? ToJson(*response)
+                     : DescribeCatalog(response->catalog(), context.style));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
+  auto flags = std::make_shared<UpdateCatalogFlags>();
+  CLI::App* update =
+      catalog.add_subcommand("update", "Change the defaults of a key field");
+  update->add_option("NAME", flags->name, "The catalog's name")->required();
+  update->add_option("FIELD", flags->field, "The key field")->required();
+  update
+      ->add_option("--temperature", flags->temperature,
+                   "Default temperature of queries")
+      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+  update->add_option("--combine", flags->combine, "How examples combine")
+      ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
+  update->add_option("--index", flags->index, "The index")
+      ->check(CLI::IsMember({"auto", "flat", "ivf", "hnsw", "lsh", "pq"}));
+  update
+      ->add_option("--model", flags->model,
+                   "The attention model, as NAME or NAME:VERSION, or none. "
+                   "The one before it answers until the new one is ready")
+      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+  update
+      ->add_option("--keys-on-disk", flags->keys_on_disk,
+                   "Whether the index keeps the floats of its keys in a file")
+      ->check(CLI::IsMember({"yes", "no"}));
+  update->add_option("--from", flags->from,
+                     "A directory that `attendant fit text` wrote: takes its "
+                     "text encoder, and nothing else");
+  update->footer(
+      "Examples:\n"
+      "  attendant catalog update shop events --temperature 0.05\n"
+      "  attendant catalog update shop events --model taste:2\n"
+      "  attendant catalog update shop text --from fit/text");
+  update->final_callback([flags, &context] {
+    if (flags->temperature == 0 && flags->combine.empty() &&
+        flags->index.empty() && flags->model.empty() &&
+        flags->keys_on_disk.empty() && flags->from.empty()) {
+      throw CLI::RequiredError(
+          "--temperature, --combine, --index, --model, --keys-on-disk or "
+          "--from");
+    }
+    context.Run([&](const Context& c) { return UpdateCatalog(*flags, c); });
+  });
+}
+
+}  // namespace attendant
