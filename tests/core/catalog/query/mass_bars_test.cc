@@ -27,12 +27,12 @@ constexpr int kItems = 12000;
 // So many that a sum to a precision is taken from codes.
 constexpr int kManyItems = 24000;
 constexpr int kClusters = 150;
-constexpr int kQueries = 60;
+constexpr int kQueryCount = 60;
 // Logits are floats of about 1 / temperature.
 constexpr double kTemperatures[] = {0.1, 0.05};
 constexpr double kRounding = 0x1p-20 / 0.05;
 // Of 120 answers of which 95 % hold, fewer than 106 do once in 1,000 times.
-constexpr int kAnswers = kQueries * 2;
+constexpr int kAnswers = kQueryCount * 2;
 constexpr int kLeastHeld = 106;
 
 // One query at one temperature, and the truth.
@@ -104,7 +104,7 @@ struct Catalog {
     view.live_count = item_count;
     view.live_key_counts = {item_count};
     snapshot.segments.push_back(std::move(view));
-    for (int q = 0; q < kQueries; ++q) {
+    for (int q = 0; q < kQueryCount; ++q) {
       for (const double temperature : kTemperatures) {
         Case& c = cases.emplace_back();
         c.query = draw(q);
@@ -352,10 +352,10 @@ TEST(MassBarsTest, BoundsNeverFail) {
 TEST(MassBarsTest, BoundsKnowHowExactLogitsAreRounded) {
   constexpr float kTimes = 4;
   Snapshot snapshot = Items().snapshot;
-  auto index = std::make_shared<FlatIndex>(kDim, kQueries);
-  auto rows = std::make_shared<RowTable>(0, kQueries);
+  auto index = std::make_shared<FlatIndex>(kDim, kQueryCount);
+  auto rows = std::make_shared<RowTable>(0, kQueryCount);
   std::vector<std::vector<float>> keys;
-  for (int i = 0; i < kQueries; ++i) {
+  for (int i = 0; i < kQueryCount; ++i) {
     std::vector<float>& key = keys.emplace_back(Items().cases[2 * i].query);
     for (float& component : key) component *= kTimes;
     index->Append(key);
@@ -366,10 +366,10 @@ TEST(MassBarsTest, BoundsKnowHowExactLogitsAreRounded) {
   segment->indexes.push_back(std::move(index));
   segment->head_indexes.resize(1);
   snapshot.segments.push_back({.segment = std::move(segment),
-                               .row_end = kQueries,
+                               .row_end = kQueryCount,
                                .dead = nullptr,
-                               .live_count = kQueries,
-                               .live_key_counts = {kQueries}});
+                               .live_count = kQueryCount,
+                               .live_key_counts = {kQueryCount}});
   AttendQuery query;
   query.omit_pooled_value = true;
   query.mass_method = MassMethod::kBound;
@@ -416,7 +416,7 @@ TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {
       ratios.push_back(static_cast<double>(answer.items.size()) /
                        static_cast<double>(smallest));
     }
-    ASSERT_GE(reachable, kQueries) << mass;
+    ASSERT_GE(reachable, kQueryCount) << mass;
     EXPECT_GE(held, kLeastHeld * reachable / kAnswers) << mass;
     std::sort(ratios.begin(), ratios.end());
     EXPECT_LE(Percentile(ratios, 0.5), mass > 0.9 ? 1.25 : 1.1) << mass;
