@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
+#include "core/catalog/live/catalog_set.h"
 #include "tests/durability/faulty_file_system.h"
 #include "tests/durability/flags.h"
 #include "tests/durability/world.h"
@@ -59,6 +60,37 @@ TEST(PowerCutTest, NothingAcknowledgedIsLost) {
   }
   // Cuts did not all come before anything was written.
   EXPECT_GT(acknowledged_count, 5 * count);
+}
+
+// What is removed without a sync comes back, and then nothing says whose it
+// was.
+TEST(PowerCutTest, WhatWasDeletedLeavesNothing) {
+  CatalogSchema schema;
+  schema.key_fields.emplace_back();
+  schema.key_fields[0].name = "key";
+  schema.key_fields[0].dim = 2;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE(seed);
+    const ScratchDirectory directory;
+    const auto files =
+        std::make_shared<FaultyFileSystem>(directory / "data", seed);
+    CatalogSet::Options options;
+    options.store.file_system = files;
+    {
+      ASSERT_OK_AND_ASSIGN(const auto set,
+                           CatalogSet::Open(directory / "data", options));
+      ASSERT_OK(set->Create("shop", schema, {}));
+      ASSERT_OK(set->Delete("shop"));
+      files->CutPowerAt(1, /*zeros=*/false);
+      set->Create("another", schema, {}).status().IgnoreError();
+    }
+    ASSERT_TRUE(files->cut());
+    files->RestoreAfterCut();
+    ASSERT_OK_AND_ASSIGN(const auto set,
+                         CatalogSet::Open(directory / "data", options));
+    EXPECT_OK(set->left_overs());
+    EXPECT_FALSE(set->Get("shop").ok());
+  }
 }
 
 }  // namespace

@@ -400,6 +400,13 @@ absl::Status Files::RemoveFile(const std::string& path) const {
 }
 
 absl::Status Files::RemoveTree(const std::string& path) const {
+  ATTENDANT_RETURN_IF_ERROR(RemoveAll(path));
+  const std::string parent = ParentOf(path);
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists, PathExists(parent));
+  return exists ? SyncDirectory(parent) : absl::OkStatus();
+}
+
+absl::Status Files::RemoveAll(const std::string& path) const {
   bool is_directory = false;
   // A link is removed, not what it points to.
   if (!file_system_->DeleteFile(path, NoOptions(), nullptr).ok() &&
@@ -409,7 +416,7 @@ absl::Status Files::RemoveTree(const std::string& path) const {
     ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
                                ListDirectory(path));
     for (const std::string& name : names) {
-      ATTENDANT_RETURN_IF_ERROR(RemoveTree(absl::StrCat(path, "/", name)));
+      ATTENDANT_RETURN_IF_ERROR(RemoveAll(absl::StrCat(path, "/", name)));
     }
   }
   return RemoveFile(path);

@@ -228,7 +228,10 @@ void SegmentDirectory::RemoveOthers(const std::set<std::string>& kept) const {
 
 absl::Status SegmentDirectory::Clear() const {
   // Files without a manifest mean nothing; a manifest without files is damage.
+  ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files_.PathExists(path_));
+  if (!exists) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(files_.RemoveFile(path_of(kManifest)));
+  ATTENDANT_RETURN_IF_ERROR(files_.SyncDirectory(path_));
   return files_.RemoveTree(path_);
 }
 
