@@ -1,7 +1,5 @@
 #include "core/shortlist/ivf/ivf_index.h"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -50,6 +48,13 @@ std::int64_t ListCount(std::int64_t asked, std::int64_t key_count) {
       static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(key_count)));
   return std::max<std::int64_t>(1,
                                 std::min(by_root, key_count / kMinRowsPerList));
+}
+
+// Not of what is learned: two fields may have the same keys, and are asked for
+// other things.
+std::uint64_t NewTrainingId() {
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
 }
 
 absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
@@ -196,8 +201,7 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->means = lists.means;
   training->assigner =
       std::make_unique<const ListAssigner>(*lists.means, normalise);
-  training->id = XXH3_64bits(lists.means->means.data(),
-                             lists.means->means.size() * sizeof(float));
+  training->id = NewTrainingId();
   training->score_kind = score_kind;
   training->seed = options.seed;
   training->key_count = lists.key_count();

@@ -358,6 +358,33 @@ TEST_F(SegmentFilesTest, ManySegmentsComeBackAsTheyWere) {
   ExpectAll("restarted");
 }
 
+TEST_F(SegmentFilesTest, TheSameKeysAskedForOtherwiseHaveTheirOwnTraining) {
+  CatalogSchema schema = OneFieldSchema(6);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  schema.key_fields[0].score_kind = ScoreKind::kDot;
+  schema.key_fields.push_back(schema.key_fields[0]);
+  schema.key_fields[1].name = "scaled";
+  schema.key_fields[1].score_kind = ScoreKind::kScaledDot;
+  Open(schema);
+  std::vector<Item> items;
+  for (int i = 0; i < 2500; ++i) {
+    items.push_back(RandomItem(std::to_string(i)));
+    items.back().keys[1] = items.back().keys[0];
+  }
+  ASSERT_OK(catalog_->Import(items));
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  Restart();
+  ASSERT_OK(catalog_->recovery().files_not_used);
+  const auto snapshot = catalog_->snapshot();
+  ASSERT_THAT(snapshot->segments, SizeIs(1));
+  const Segment& segment = *snapshot->segments[0].segment;
+  ASSERT_EQ(segment.IndexOf(1, -1).kind(), IndexKind::kIvf);
+  EXPECT_EQ(segment.IndexOf(0, -1).training()->score_kind, ScoreKind::kDot);
+  EXPECT_EQ(segment.IndexOf(1, -1).training()->score_kind,
+            ScoreKind::kScaledDot);
+}
+
 TEST_F(SegmentFilesTest, HeadsComeBack) {
   StoreHeads();
   ASSERT_OK(catalog_->save_status());
