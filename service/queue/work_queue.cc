@@ -1,6 +1,7 @@
 #include "service/queue/work_queue.h"
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -168,9 +169,16 @@ void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
   const auto workers = static_cast<std::size_t>(options_.thread_count);
   const std::size_t share = (waiting_.count() + workers - 1) / workers;
   const std::size_t begin = taken.size();
-  waiting_.PopGroup(first.group(),
-                    std::min({most, share, Turn::kMostWorks - turn.count}),
-                    taken);
+  const std::size_t count =
+      std::min({most, share, Turn::kMostWorks - turn.count});
+  if (count == 0) return;
+  try {
+    // What is out of the queue must have a place.
+    taken.reserve(begin + count);
+  } catch (const std::bad_alloc&) {
+    return;  // They have turns of their own.
+  }
+  waiting_.PopGroup(first.group(), count, taken);
   for (std::size_t i = begin; i < taken.size(); ++i) Join(turn, taken[i], now);
 }
 
