@@ -29,6 +29,23 @@ bool Within(std::span<const float> key, float limit) {
   });
 }
 
+// Null: the field has none.
+absl::StatusOr<std::shared_ptr<const TextEncoder>> StoredEncoder(
+    const CatalogStore& store, const KeyFieldSchema& field) {
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
+                             store.GetEncoder(field.name));
+  if (bytes.empty()) return nullptr;
+  ATTENDANT_ASSIGN_OR_RETURN(TextEncoder encoder,
+                             TextEncoder::Deserialize(bytes));
+  // A snapshot may have been made by anyone.
+  if (encoder.parts().dim != field.dim) {
+    return absl::DataLossError(absl::StrCat(
+        "the text encoder of key field '", field.name, "' is of ",
+        encoder.parts().dim, " dimensions, and the field of ", field.dim));
+  }
+  return std::make_shared<const TextEncoder>(std::move(encoder));
+}
+
 absl::Status NoSuchItem(std::size_t i, absl::string_view id) {
   return WithDetails(
       StatusWithReason(absl::StatusCode::kNotFound,
@@ -49,14 +66,7 @@ absl::StatusOr<std::unique_ptr<LiveCatalog>> LiveCatalog::Open(
   empty->schema = std::make_shared<CatalogSchema>(record.schema);
   empty->models = models;
   for (const KeyFieldSchema& field : record.schema.key_fields) {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
-                               store->GetEncoder(field.name));
-    std::shared_ptr<const TextEncoder> encoder;
-    if (!bytes.empty()) {
-      ATTENDANT_ASSIGN_OR_RETURN(TextEncoder decoded,
-                                 TextEncoder::Deserialize(bytes));
-      encoder = std::make_shared<const TextEncoder>(std::move(decoded));
-    }
+    ATTENDANT_ASSIGN_OR_RETURN(auto encoder, StoredEncoder(*store, field));
     empty->encoders.push_back(std::move(encoder));
     empty->wanted_indexes.push_back(IndexKind::kFlat);
   }
@@ -77,7 +87,8 @@ LiveCatalog::LiveCatalog(CatalogRecord record, std::vector<NamedModel> models,
       background_(background),
       options_(options),
       published_(empty),
-      read_store_(store.get()),
+      reads_(store.get()),
+      merged_away_(background),
       store_(std::move(store)),
       current_(std::move(empty)),
       wanted_models_(std::move(models)),
@@ -122,42 +133,11 @@ absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMemory(
 }
 
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
-  if (growing_.rows == nullptr ||
-      growing_.rows->row_count() == growing_.rows->capacity()) {
-    StartSegment(next);
-  }
-  SegmentView& view = next.segments.back();
-  growing_.rows->Append(
-      item.id, item.value, item.attributes,
-      item.opaque_value.empty()
-          ? nullptr
-          : std::make_shared<const std::string>(item.opaque_value));
-  for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
-    growing_.indexes[f]->Append(item.keys[f]);
-    AppendHeadKeys(next, static_cast<int>(f), item.keys[f]);
-    if (!item.keys[f].empty()) ++view.live_key_counts[f];
-  }
-  ++view.row_end;
-  ++view.live_count;
-}
-
-void LiveCatalog::AppendHeadKeys(const Snapshot& next, int field,
-                                 std::span<const float> key) {
-  const auto& indexes = growing_.head_indexes[field];
-  if (indexes.empty()) return;
-  if (key.empty()) {
-    for (const auto& index : indexes) index->Append({});
-    return;
-  }
-  const KeyProjection projection = StoredProjection(*next.models[field].model);
-  projected_.resize(static_cast<std::size_t>(projection.weight.row_count));
-  ProjectRows(projection.weight, projection.bias,
-              {key.data(), 1, projection.weight.dim}, projected_.data());
-  projected_key_counts_[field].fetch_add(1, std::memory_order_relaxed);
-  std::span<const float> left = projected_;
-  for (const auto& index : indexes) {
-    index->Append(left.first(static_cast<std::size_t>(index->dim())));
-    left = left.subspan(static_cast<std::size_t>(index->dim()));
+  if (growing_.is_full()) StartSegment(next);
+  growing_.Append(item, next);
+  for (std::size_t f = 0; f < item.keys.size(); ++f) {
+    if (item.keys[f].empty() || growing_.head_indexes(f).empty()) continue;
+    projected_key_counts_[f].fetch_add(1, std::memory_order_relaxed);
   }
 }
 
@@ -194,42 +174,12 @@ void LiveCatalog::StartSegment(Snapshot& next) {
         !next.segments.empty() && next.wanted_indexes[f] == IndexKind::kIvf &&
         next.QueriedIndex(0, static_cast<int>(f)).kind() == IndexKind::kIvf;
   }
-  const std::int64_t capacity = std::min(
-      growing_.rows == nullptr ? kFirstCapacity : 2 * growing_.rows->capacity(),
-      has_lists ? options_.merge_limits.seal_count : kMaxCapacity);
-  AssignGrowing();
-  growing_ = {};
-  growing_.rows = std::make_shared<RowTable>(next.schema->value_dim, capacity);
-  auto segment = std::make_shared<Segment>();
-  // Until the catalog is open, rows may be of any write.
-  segment->first_sequence = next.sequence;
-  segment->rows = growing_.rows;
-  for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {
-    const auto field = static_cast<int>(f);
-    growing_.indexes.push_back(std::make_shared<FlatIndex>(
-        next.schema->key_fields[f].dim, capacity, next.TrainingOf(field, -1)));
-    segment->indexes.push_back(growing_.indexes.back());
-    const AttentionModel* model = next.models[f].model.get();
-    auto& head_indexes = growing_.head_indexes.emplace_back();
-    for (int h = 0; h < StoredHeadCount(model); ++h) {
-      head_indexes.push_back(std::make_shared<FlatIndex>(
-          HeadProjection(*model, h).weight.row_count, capacity,
-          next.TrainingOf(field, h)));
-    }
-    segment->head_indexes.emplace_back(head_indexes.begin(),
-                                       head_indexes.end());
-  }
-  SegmentView view;
-  view.segment = std::move(segment);
-  view.live_key_counts.resize(next.schema->key_fields.size());
-  next.segments.push_back(std::move(view));
-}
-
-void LiveCatalog::AssignGrowing() {
-  for (const auto& index : growing_.indexes) index->AssignLists();
-  for (const auto& indexes : growing_.head_indexes) {
-    for (const auto& index : indexes) index->AssignLists();
-  }
+  const RowTable* before = growing_.rows();
+  const std::int64_t capacity =
+      std::min(before == nullptr ? kFirstCapacity : 2 * before->capacity(),
+               has_lists ? options_.merge_limits.seal_count : kMaxCapacity);
+  growing_.AssignLists();
+  growing_ = GrowingSegment(capacity, next);
 }
 
 void LiveCatalog::Publish(std::shared_ptr<Snapshot> next) {
@@ -257,18 +207,10 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
 
 absl::Status LiveCatalog::ReadStore(
     absl::FunctionRef<absl::Status(CatalogStore& store)> read) const {
-  CatalogStore* store = nullptr;
-  {
-    MutexLock lock(&reads_mutex_);
-    if (read_store_ == nullptr) return Deleted();
-    store = read_store_;
-    ++read_count_;
-  }
-  const absl::Cleanup done = [this] {
-    MutexLock lock(&reads_mutex_);
-    if (--read_count_ == 0) reads_changed_.NotifyAll();
-  };
-  return read(*store);
+  absl::Status status;
+  const bool is_open =
+      reads_.Read([&](CatalogStore& store) { status = read(store); });
+  return is_open ? status : Deleted();
 }
 
 absl::Status LiveCatalog::VisitStored(
@@ -534,17 +476,13 @@ void LiveCatalog::Discard() {
 
 void LiveCatalog::Close() {
   closing_ = true;
-  {
-    MutexLock lock(&reads_mutex_);
-    read_store_ = nullptr;
-    while (read_count_ > 0) reads_changed_.Wait(&reads_mutex_);
-  }
+  reads_.Close();
   EndBackgroundWork();
+  merged_away_.Close();
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
   seal_scheduled_ = false;
   changed_.NotifyAll();
-  merged_away_.clear();
   store_ = nullptr;
 }
 

@@ -25,10 +25,12 @@
 #include "core/base/spare_time.h"
 #include "core/catalog/filter/filter.h"
 #include "core/catalog/live/background.h"
+#include "core/catalog/live/merged_away.h"
+#include "core/catalog/live/store_reads.h"
 #include "core/catalog/live/write_queue.h"
+#include "core/catalog/segments/growing_segment.h"
 #include "core/catalog/segments/merge_plan.h"
 #include "core/catalog/segments/snapshot.h"
-#include "core/shortlist/kinds/flat_index.h"
 #include "core/storage/records/item_patch.h"
 #include "core/storage/records/store.h"
 
@@ -256,13 +258,6 @@ class LiveCatalog {
   void Discard();
 
  private:
-  struct Growing {
-    std::shared_ptr<RowTable> rows;
-    std::vector<std::shared_ptr<FlatIndex>> indexes;  // by field
-    // By field and head.
-    std::vector<std::vector<std::shared_ptr<FlatIndex>>> head_indexes;
-  };
-
   // Of what failed, twice as long each time in a row.
   struct Pause {
     int failure_count = 0;
@@ -333,9 +328,6 @@ class LiveCatalog {
   // disk does not take them they stay, if memory has room for more of them.
   absl::Status MoveLoadedKeys(const Snapshot& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AppendHeadKeys(const Snapshot& next, int field,
-                      std::span<const float> key)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // InvalidArgument naming "keys[...]" for a key beyond key_limits_, or not
   // from kLeastCosineNorm to kMostCosineNorm under COSINE.
   absl::Status CheckKeyLimits(const Item& item) const
@@ -354,8 +346,6 @@ class LiveCatalog {
                        std::vector<NamedModel> models)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Assigns the growing rows to their lists: before they are published.
-  void AssignGrowing() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(std::shared_ptr<Snapshot> next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ResolveWantedIndexes(Snapshot& next) const
@@ -429,10 +419,6 @@ class LiveCatalog {
   absl::Status PublishMerged(const std::shared_ptr<const Segment>& merged,
                              const MergeStep& step)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Lets go of merged segments that no reader holds: the last of them would
-  // else take the time, for a large one tens of milliseconds. Looks so many
-  // times, and later once more, if some are held.
-  void FreeMerged(int look_count) ABSL_LOCKS_EXCLUDED(mutex_);
   // Gives the rows of a segment the head keys of another model.
   void ReprojectTail(SegmentView& view, int field, const NamedModel& model)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -449,18 +435,16 @@ class LiveCatalog {
 
   WriteQueue<PendingWrite> write_queue_;
 
-  // What reads use, which don't wait for a write that is being synced.
-  mutable Mutex reads_mutex_;
-  mutable CondVar reads_changed_;
-  CatalogStore* read_store_ ABSL_GUARDED_BY(reads_mutex_);    // null: closed
-  mutable int read_count_ ABSL_GUARDED_BY(reads_mutex_) = 0;  // under way
+  // They don't wait for a write that is being synced.
+  StoreReads reads_;
+  MergedAway merged_away_;
 
   mutable Mutex mutex_;
   mutable CondVar changed_;
   std::unique_ptr<CatalogStore> store_ ABSL_GUARDED_BY(mutex_);  // null: closed
   // The newest snapshot, which published_ holds too.
   std::shared_ptr<const Snapshot> current_ ABSL_GUARDED_BY(mutex_);
-  Growing growing_ ABSL_GUARDED_BY(mutex_);  // rows null: none
+  GrowingSegment growing_ ABSL_GUARDED_BY(mutex_);
   // By field: what current_->models should become.
   std::vector<NamedModel> wanted_models_ ABSL_GUARDED_BY(mutex_);
   // By field: what may be wanted next, or is stored as that and could not be
@@ -468,7 +452,6 @@ class LiveCatalog {
   std::vector<NamedModel> accepted_models_ ABSL_GUARDED_BY(mutex_);
   // By field: the least key_limit of its models, in use, wanted and accepted.
   std::vector<float> key_limits_ ABSL_GUARDED_BY(mutex_);
-  std::vector<float> projected_ ABSL_GUARDED_BY(mutex_);  // scratch
   // By field. Written under mutex_, or by the merge.
   std::vector<std::atomic<std::int64_t>> projected_key_counts_;
   // Scheduled or under way. Written under mutex_.
@@ -504,10 +487,6 @@ class LiveCatalog {
   // which it begins.
   std::int64_t logged_change_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t log_begin_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Merged into others, and maybe read still.
-  std::vector<std::shared_ptr<const Segment>> merged_away_
-      ABSL_GUARDED_BY(mutex_);
-  bool free_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   int await_count_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime last_write_ ABSL_GUARDED_BY(mutex_);
 };

@@ -74,7 +74,7 @@ absl::Status LiveCatalog::LoadItems() {
   }
   next->sequence = store_->sequence();
   assigned_sequence_ = next->sequence;
-  AssignGrowing();
+  growing_.AssignLists();
   next->TakeKnownMasses();
   Publish(std::move(next));
   if (Plan(/*settled=*/true).needed()) ScheduleMerge(absl::ZeroDuration());
@@ -128,10 +128,8 @@ absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
 }
 
 absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
-  if (growing_.rows->row_count() < growing_.rows->capacity()) {
-    return absl::OkStatus();
-  }
-  for (std::size_t f = 0; f < growing_.indexes.size(); ++f) {
+  if (!growing_.is_full()) return absl::OkStatus();
+  for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {
     const KeyFieldSchema& field = next.schema->key_fields[f];
     if (!field.keys_on_disk ||
         next.key_count(static_cast<int>(f)) < options_.auto_ivf_min_count) {
@@ -143,10 +141,10 @@ absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
     const AttentionModel* model = next.models[f].model.get();
     std::vector<FlatIndex*> indexes;
     if (MayKeepKeysOnDisk(KeyIndexKind(model, wanted))) {
-      indexes.push_back(growing_.indexes[f].get());
+      indexes.push_back(growing_.index(f).get());
     }
     if (MayKeepKeysOnDisk(HeadIndexKind(model, wanted))) {
-      for (const auto& index : growing_.head_indexes[f]) {
+      for (const auto& index : growing_.head_indexes(f)) {
         indexes.push_back(index.get());
       }
     }

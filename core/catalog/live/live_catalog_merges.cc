@@ -85,13 +85,12 @@ void Keep(const absl::Status& status, Published<absl::Status>& place) {
 }  // namespace
 
 MergePlan LiveCatalog::Plan(bool settled) const {
-  const MergePlan plan =
-      PlanMerge(*current_, wanted_models_, growing_.rows.get(), settled,
-                options_.merge_limits);
+  const MergePlan plan = PlanMerge(*current_, wanted_models_, growing_.rows(),
+                                   settled, options_.merge_limits);
   // A few rows would hold the whole log: only deletes may have come since.
   const bool holds_log =
       logged_change_count_ >= options_.max_logged_changes && IsSaveDue();
-  return !plan.needed() && holds_log ? PlanTail(*current_, growing_.rows.get())
+  return !plan.needed() && holds_log ? PlanTail(*current_, growing_.rows())
                                      : plan;
 }
 
@@ -150,7 +149,7 @@ void LiveCatalog::HurryMerge() {
 
 void LiveCatalog::ScheduleSeal() {
   if (closing_ || seal_scheduled_) return;
-  if (!PlanSeal(*current_, growing_.rows.get(), merging_.get(),
+  if (!PlanSeal(*current_, growing_.rows(), merging_.get(),
                 options_.merge_limits)
            .needed()) {
     // What could not be sealed was merged.
@@ -233,8 +232,8 @@ struct LiveCatalog::MergeStep {
   ScratchFiles* files = nullptr;
   MemoryBudget::Account room;
   Share share = Share::kLow;
-  // Of the last segment, which it took from the writes; rows null: it did not.
-  Growing growing;
+  // The last segment, if it took it from the writes.
+  GrowingSegment growing;
 };
 
 bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
@@ -245,9 +244,9 @@ bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
   step.models = step.plan.retrains ? wanted_models_ : current_->models;
   step.files = &store_->scratch_files();
   // From now on rows go to a new segment; those before are only tombstoned.
-  if (growing_.rows == nullptr) return true;
+  if (growing_.rows() == nullptr) return true;
   for (std::size_t i = step.plan.first; i < step.plan.end; ++i) {
-    if (current_->segments[i].segment->rows != growing_.rows) continue;
+    if (current_->segments[i].segment->rows.get() != growing_.rows()) continue;
     step.growing = std::exchange(growing_, {});
     break;
   }
@@ -256,12 +255,12 @@ bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
 
 // Else each step that fails would leave a segment behind.
 void LiveCatalog::GiveBackGrowing(MergeStep& step) {
-  if (step.growing.rows == nullptr || growing_.rows != nullptr) return;
+  if (step.growing.rows() == nullptr || growing_.rows() != nullptr) return;
   // Another model's keys would make it another segment.
   const Segment* last = current_->segments.empty()
                             ? nullptr
                             : current_->segments.back().segment.get();
-  if (last != nullptr && last->rows == step.growing.rows &&
+  if (last != nullptr && last->rows.get() == step.growing.rows() &&
       last == step.before->segments.back().segment.get()) {
     growing_ = std::move(step.growing);
   }
@@ -321,7 +320,7 @@ void LiveCatalog::SealOnce() {
   MergeStep step;
   {
     MutexLock lock(&mutex_);
-    step.plan = PlanSeal(*current_, growing_.rows.get(), merging_.get(),
+    step.plan = PlanSeal(*current_, growing_.rows(), merging_.get(),
                          options_.merge_limits);
     if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
       seal_scheduled_ = false;
@@ -348,7 +347,7 @@ void LiveCatalog::SealOnce() {
   step.room = {};
   // A merge may hold what was merged for seconds, and other catalogs' seals
   // would wait for looks at it.
-  FreeMerged(1);
+  merged_away_.Free(1);
   MutexLock lock(&mutex_);
   seal_scheduled_ = false;
   NoteOutcome(status, seal_pause_, seal_status_);
@@ -469,7 +468,7 @@ std::int64_t LiveCatalog::MergeOnce() {
   merged = nullptr;
   step.before = nullptr;
   step.growing = {};
-  FreeMerged(kFreeLooks);
+  merged_away_.Free(kFreeLooks);
   step.room = {};
   // First indexes of other catalogs wait behind this one's. Where merges fail,
   // the log does not grow for ever.
@@ -513,7 +512,7 @@ absl::Status LiveCatalog::PublishMerged(
   }
   std::vector<std::shared_ptr<const Segment>> away;
   for (auto view = first; view != end; ++view) away.push_back(view->segment);
-  merged_away_.reserve(merged_away_.size() + away.size());
+  merged_away_.Reserve(away.size());
   const auto place = next->segments.erase(first, end) - next->segments.begin();
   for (const std::size_t f : swapped) {
     if (StoredHeadCount(models[f].model.get()) > 0) {
@@ -532,37 +531,11 @@ absl::Status LiveCatalog::PublishMerged(
   next->TakeKnownMasses();
   Publish(std::move(next));
   // Now that nothing fails: a merge that does is made again.
-  merged_away_.insert(merged_away_.end(), away.begin(), away.end());
+  merged_away_.Add(away);
   for (const auto& segment : away) {
     if (segment.get() == learning_from_) stop_learning_ = true;
   }
   return absl::OkStatus();
-}
-
-void LiveCatalog::FreeMerged(int look_count) {
-  for (int i = 0; i < look_count; ++i) {
-    if (i > 0) absl::SleepFor(absl::Milliseconds(1));
-    std::vector<std::shared_ptr<const Segment>> unread;  // outlives the lock
-    MutexLock lock(&mutex_);
-    std::erase_if(merged_away_, [&](std::shared_ptr<const Segment>& segment) {
-      // No snapshot that has it will be made.
-      if (segment.use_count() > 1) return false;
-      unread.push_back(std::move(segment));
-      return true;
-    });
-    if (merged_away_.empty()) return;
-  }
-  const auto look_later = [this] {
-    {
-      MutexLock lock(&mutex_);
-      free_scheduled_ = false;
-    }
-    FreeMerged(1);
-  };
-  MutexLock lock(&mutex_);
-  if (free_scheduled_ || closing_) return;
-  background_->Add(this, absl::Milliseconds(100), look_later, Lane::kShort);
-  free_scheduled_ = true;
 }
 
 void LiveCatalog::ReprojectTail(SegmentView& view, int field,

@@ -624,7 +624,7 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
       if (pending.in_group) writes.push_back(pending.write);
     }
     if (writes.empty()) return count;
-    AssignGrowing();
+    growing_.AssignLists();
     assigned_sequence_ = next.snapshot->sequence;
     if (!ATTENDANT_PLANTED_BUG("acknowledge_before_commit")) {
       status = store_->WriteGroup(writes);

@@ -233,6 +233,28 @@ TEST_F(CatalogSetTest, ADamagedCatalogLeavesTheOthersReadable) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("damaged")));
 }
 
+// As one that a snapshot of anyone's making may have.
+TEST_F(CatalogSetTest, AnEncoderOfOtherDimensionsIsDamage) {
+  CatalogRecord record;
+  {
+    ASSERT_OK_AND_ASSIGN(const CatalogSet::Created created,
+                         set_->Create("shop", OneFieldSchema(2), {}));
+    record = created.catalog->record();
+  }
+  set_ = nullptr;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory_));
+    ASSERT_OK_AND_ASSIGN(const auto items, store->OpenCatalog(record));
+    const CatalogStore::EncoderBytes encoder = {"vec",
+                                                MakeEncoder(8).Serialize()};
+    ASSERT_OK(items->PutEncoders({&encoder, 1}));
+  }
+  Open();
+  EXPECT_THAT(set_->Get("shop"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("text encoder of key field 'vec' is of 8")));
+}
+
 TEST_F(CatalogSetTest, ADamagedRecordLeavesTheOthersReadable) {
   ASSERT_OK(set_->Create("whole", OneFieldSchema(2), {}));
   set_ = nullptr;
