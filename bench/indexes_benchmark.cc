@@ -34,7 +34,7 @@
 #include "core/shortlist/kinds/hnsw_index.h"
 #include "core/shortlist/kinds/lsh_index.h"
 #include "core/shortlist/kinds/pq_index.h"
-#include "core/storage/files/nameless_files.h"
+#include "core/storage/files/unlinked_files.h"
 
 namespace attendant {
 namespace {
@@ -305,7 +305,7 @@ Contenders MakeContenders(const Data& data) {
       },
       contenders);
   // As of a catalog's keys_on_disk; bytes are those in memory.
-  NamelessFiles files(std::filesystem::temp_directory_path() /
+  UnlinkedFiles files(std::filesystem::temp_directory_path() /
                       "attendant-indexes-benchmark");
   Add(
       data, "IVF, keys on disk",

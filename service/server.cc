@@ -32,7 +32,7 @@ constexpr std::int64_t kMinMessageBytes = 64 << 10;
 // so that one whose writes wait for a delete of millions is not in the way of
 // others'.
 constexpr int kWriteThreadCount = 16;
-constexpr int kMostWritesOfCatalog = 8;
+constexpr int kMaxWritesOfCatalog = 8;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
 // In a warning that holds for many.
@@ -89,7 +89,7 @@ Server::Server(const Options& options, CatalogSet* catalogs,
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,
                    .refuses_late = true,
-                   .most_of_catalog = kMostWritesOfCatalog},
+                   .most_of_catalog = kMaxWritesOfCatalog},
                   {.name = "write", .share = Share::kLow}),
       read_pool_({.thread_count = kReadThreadCount,
                   .max_waiting_count = options.max_waiting_count,

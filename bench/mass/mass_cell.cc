@@ -16,9 +16,9 @@ namespace {
 // The interval score of Gneiting and Raftery (2007) for 95 %.
 constexpr double kAlpha = 0.05;
 // A share of fewer says nothing.
-constexpr std::size_t kLeastAnswers = 20;
+constexpr std::size_t kMinAnswers = 20;
 // Answers that know nothing are held to no other bar.
-constexpr double kMostUnknown = 0.01;
+constexpr double kMaxUnknown = 0.01;
 
 double Percentile(std::vector<double> numbers, double share) {
   if (numbers.empty()) return 0;
@@ -137,8 +137,8 @@ void MassCell::Estimates(const std::vector<MassAnswer>& answers) {
        absl::StrFormat("%.0f %%", 100 * unknown),
        absl::StrFormat("%.0f", scored / count),
        absl::StrFormat("%.1f", json_["microseconds"].get<double>())});
-  bars_.push_back({"unknown <= 1 %", unknown <= kMostUnknown});
-  if (known.size() < kLeastAnswers) return;
+  bars_.push_back({"unknown <= 1 %", unknown <= kMaxUnknown});
+  if (known.size() < kMinAnswers) return;
   if (bound) {
     bars_.push_back({"bound never fails", covered == 1});
     // Half of a width; the bar is for one temperature.
@@ -200,7 +200,7 @@ void MassCell::Sets(const std::vector<MassAnswer>& answers) {
        absl::StrFormat("%.0f %%", 100 * json_["exact"].get<double>()),
        absl::StrFormat("%.2f", time)});
   bars_.push_back({"returned mass covered >= 93 %", returned_covered >= 0.93});
-  if (reachable.size() < kLeastAnswers) return;
+  if (reachable.size() < kMinAnswers) return;
   bars_.push_back({"holds min_mass on >= 95 %", held >= 0.95});
   if (wanted > 0.9) {
     bars_.push_back({"size <= 1.25 of the smallest", ratio <= 1.25});

@@ -22,7 +22,7 @@
 #include "core/base/status.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/kinds/flat_index.h"
-#include "core/storage/files/nameless_files.h"
+#include "core/storage/files/unlinked_files.h"
 
 namespace attendant {
 namespace {
@@ -101,7 +101,7 @@ class AttendantEngine : public Engine {
     BuiltIndex& built = built_[parts[0]];
     if (built.index == nullptr) {
       const auto start = std::chrono::steady_clock::now();
-      NamelessFiles files(cache + ".keys");
+      UnlinkedFiles files(cache + ".keys");
       ATTENDANT_ASSIGN_OR_RETURN(built.index, MakeIndex(parts[0], data, files));
       built.seconds = std::chrono::duration<double>(
                           std::chrono::steady_clock::now() - start)

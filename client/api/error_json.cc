@@ -39,7 +39,7 @@ std::string ErrorJson(const absl::Status& status) {
   error["message"] = std::string(status.message());
   error["reason"] = ReasonOrDefault(status);
   error["metadata"] = nlohmann::ordered_json::object();
-  const google::rpc::Status details = DetailsOf(status);
+  const google::rpc::Status details = RpcDetailsOf(status);
   for (const google::protobuf::Any& detail : details.details()) {
     google::rpc::ErrorInfo error_info;
     google::rpc::RetryInfo retry_info;

@@ -97,7 +97,7 @@ absl::Status FromRpcStatus(const google::rpc::Status& status) {
   return result;
 }
 
-google::rpc::Status DetailsOf(const absl::Status& status) {
+google::rpc::Status RpcDetailsOf(const absl::Status& status) {
   google::rpc::Status details;
   const auto payload = status.GetPayload(kDetailsUrl);
   if (!payload || !details.ParseFromString(std::string(*payload))) {
@@ -107,7 +107,7 @@ google::rpc::Status DetailsOf(const absl::Status& status) {
 }
 
 std::optional<absl::Duration> RetryInfoDelayOf(const absl::Status& status) {
-  const google::rpc::Status all = DetailsOf(status);
+  const google::rpc::Status all = RpcDetailsOf(status);
   for (const google::protobuf::Any& detail : all.details()) {
     google::rpc::RetryInfo retry_info;
     if (detail.UnpackTo(&retry_info)) return DelayOf(retry_info);

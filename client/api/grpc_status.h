@@ -33,7 +33,7 @@ absl::Status FromGrpcStatus(const grpc::Status& status);
 absl::Status FromRpcStatus(const google::rpc::Status& status);
 
 // All details that a status of those functions came with; none of another.
-google::rpc::Status DetailsOf(const absl::Status& status);
+google::rpc::Status RpcDetailsOf(const absl::Status& status);
 
 // When to try again, as their RetryInfo says it; nothing if it does not.
 std::optional<absl::Duration> RetryInfoDelayOf(const absl::Status& status);

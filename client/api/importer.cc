@@ -13,7 +13,7 @@ namespace attendant {
 namespace {
 
 // Any server takes so much.
-constexpr std::int64_t kLeastMessageBytes = 64 << 10;
+constexpr std::int64_t kMinMessageBytes = 64 << 10;
 
 }  // namespace
 
@@ -213,7 +213,7 @@ Importer::Importer(v1::ItemService::Stub* stub, const std::string& catalog,
       catalog_(catalog),
       options_(options),
       stream_(std::make_unique<Stream>(stub, options)),
-      taken_bytes_(kLeastMessageBytes) {
+      taken_bytes_(kMinMessageBytes) {
   batch_.set_catalog(catalog);
 }
 

@@ -58,10 +58,10 @@ std::size_t EditDistance(absl::string_view one, absl::string_view other) {
 // A flag of the command, or of all, that is spelt nearly so; none where there
 // is none.
 std::string FlagLike(const std::string& word, const CLI::App* command) {
-  constexpr std::size_t kMostEdits = 2;
+  constexpr std::size_t kMaxEdits = 2;
   const std::string name = word.substr(0, word.find('='));
   std::string nearest;
-  std::size_t least = kMostEdits + 1;
+  std::size_t least = kMaxEdits + 1;
   for (; command != nullptr; command = command->get_parent()) {
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& long_name : option->get_lnames()) {

@@ -21,7 +21,7 @@ namespace {
 constexpr double kFilesPerCatalog = 40;
 constexpr double kFilesOfNewCatalog = 7;
 constexpr double kCatalogShare = 2.0 / 3;
-constexpr double kMostCatalogs = 1000;
+constexpr double kMaxCatalogs = 1000;
 constexpr double kFewFiles = 4096;
 
 std::string CountText(double count) {
@@ -39,7 +39,7 @@ Finding OpenFilesOf(double limit, std::optional<double> open) {
   }
   absl::StrAppend(&finding.text, open.has_value() ? "" : "up to ",
                   CountText(limit), ", enough for about ",
-                  CountText(std::min(kMostCatalogs,
+                  CountText(std::min(kMaxCatalogs,
                                      limit * kCatalogShare / kFilesPerCatalog)),
                   " catalogs");
   const bool no_room =

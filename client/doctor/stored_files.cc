@@ -21,7 +21,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMaxNamed = 3;
 
 struct StoredFiles {
   std::int64_t count = 0;  // folders included
@@ -31,7 +31,7 @@ struct StoredFiles {
 
   void Refuse(const std::string& path, int why) {
     if (refused_count++ == 0) error = why;
-    if (refused.size() < kMostNamed) refused.push_back(path);
+    if (refused.size() < kMaxNamed) refused.push_back(path);
   }
 };
 

@@ -20,7 +20,7 @@ constexpr double kMaxWidth = 1000;
 constexpr double kPanelGap = 32;
 // Longer labels are shortened.
 constexpr int kMaxLabelWidth = 40;
-constexpr std::size_t kMostElements = 4096;
+constexpr std::size_t kMaxElements = 4096;
 constexpr char kInk[] = "#222222";
 
 constexpr Size kScale = {96, 8};
@@ -131,7 +131,7 @@ std::string Document(Size size, absl::string_view body) {
 
 bool HasElementsOfWeights(const AttentionMap& map) {
   return map.panels.size() * map.rows.size() * map.columns.size() <=
-         kMostElements;
+         kMaxElements;
 }
 
 std::string WeightData(const AttentionMap& map, std::size_t panel,

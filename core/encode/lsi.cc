@@ -13,8 +13,8 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kLeastHistory = 5;
-constexpr std::size_t kMostChoices = 2000;
+constexpr std::size_t kMinHistory = 5;
+constexpr std::size_t kMaxChoices = 2000;
 
 struct HeldOut {
   EventLog rest;  // without ids
@@ -80,7 +80,7 @@ HeldOut HoldOut(const EventLog& log) {
   std::vector<std::int32_t> target_of(histories.size(), -1);
   for (std::size_t customer = 0; customer < histories.size(); ++customer) {
     std::vector<std::int32_t>& history = histories[customer];
-    if (history.size() < kLeastHistory) continue;
+    if (history.size() < kMinHistory) continue;
     const std::int32_t target = history.back();
     std::int32_t& left = customers_of[static_cast<std::size_t>(target)];
     if (left < 2) continue;
@@ -103,12 +103,12 @@ HeldOut HoldOut(const EventLog& log) {
   return held_out;
 }
 
-// At most kMostChoices, evenly spaced.
+// At most kMaxChoices, evenly spaced.
 std::vector<Choice> Thin(std::vector<Choice> choices) {
-  if (choices.size() <= kMostChoices) return choices;
+  if (choices.size() <= kMaxChoices) return choices;
   std::vector<Choice> thinned;
-  for (std::size_t i = 0; i < kMostChoices; ++i) {
-    thinned.push_back(std::move(choices[i * choices.size() / kMostChoices]));
+  for (std::size_t i = 0; i < kMaxChoices; ++i) {
+    thinned.push_back(std::move(choices[i * choices.size() / kMaxChoices]));
   }
   return thinned;
 }
@@ -148,7 +148,7 @@ absl::StatusOr<AttentionDefaults> SearchDefaults(const EventLog& log,
   if (held_out.choices.empty()) {
     return InvalidField(
         "events",
-        absl::StrCat("no customer with ", kLeastHistory,
+        absl::StrCat("no customer with ", kMinHistory,
                      " items whose last new item others have too"),
         "something to hold out, or a temperature");
   }

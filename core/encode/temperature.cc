@@ -28,9 +28,9 @@ constexpr std::int64_t kBlockElements = std::int64_t{1} << 21;
 // Beyond this, float similarities and sums over a dimension may overflow.
 constexpr double kGreatestSimilarity = 1e37;
 // Below this, 1 / temperature may.
-constexpr double kLeastSimilarity = 1e-30;
+constexpr double kMinSimilarity = 1e-30;
 // exp of less would be a denormal: a hundred times slower, and as good as 0.
-constexpr float kLeastExponent = -80;
+constexpr float kMinExponent = -80;
 // Sums of so many floats lose at most about 1e-5 before they join a double.
 constexpr Eigen::Index kSumBlock = 512;
 
@@ -218,7 +218,7 @@ double LogSum(const Eigen::Ref<const Eigen::ArrayXf>& gaps,
   for (Eigen::Index from = 0; from < gaps.size(); from += kSumBlock) {
     const Eigen::Index count = std::min(kSumBlock, gaps.size() - from);
     sum += static_cast<double>(
-        (gaps.segment(from, count) * factor).max(kLeastExponent).exp().sum());
+        (gaps.segment(from, count) * factor).max(kMinExponent).exp().sum());
   }
   return std::log(sum);
 }
@@ -307,7 +307,7 @@ std::vector<GoldenSection> Search(const Problem& problem,
   for (Candidate& candidate : candidates) {
     // All similarities 0: every temperature is as good.
     const double greatest =
-        candidate.greatest > kLeastSimilarity ? candidate.greatest : 1;
+        candidate.greatest > kMinSimilarity ? candidate.greatest : 1;
     for (int i = 0; i < kGridCount; ++i) {
       candidate.temperatures.push_back(std::ldexp(kGridTop * greatest, -i));
     }

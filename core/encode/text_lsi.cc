@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMostAsked = 2000;
+constexpr std::size_t kMaxAsked = 2000;
 
 // A 3-gram weighs as half a word of the same rarity does (weights add as
 // squares): words decide, and 3-grams help where words are misspelt, inflected
@@ -167,7 +167,7 @@ Terms HalfOf(const std::vector<std::vector<Terms>>& all_terms,
   return half;
 }
 
-// Asks for at most kMostAsked items, evenly spaced, by half of their words.
+// Asks for at most kMaxAsked items, evenly spaced, by half of their words.
 absl::StatusOr<AttentionDefaults> FitTemperature(
     const std::vector<std::vector<Terms>>& all_terms,
     const Vocabulary& vocabulary, const TextLsiModel& model) {
@@ -184,7 +184,7 @@ absl::StatusOr<AttentionDefaults> FitTemperature(
     items.push_back(item);
   }
   std::vector<Choice> choices;
-  const std::size_t asked_count = std::min(items.size(), kMostAsked);
+  const std::size_t asked_count = std::min(items.size(), kMaxAsked);
   for (std::size_t i = 0; i < asked_count; ++i) {
     const std::size_t row = i * items.size() / asked_count;
     Choice choice;

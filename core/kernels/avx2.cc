@@ -409,7 +409,7 @@ ATTENDANT_AVX2 ExpSums SumExps(const float* logits, std::int64_t n, float max,
 
 ATTENDANT_AVX2 void SumPowers(const float* numbers, std::int64_t n,
                               double* sums) {
-  const __m256 least = _mm256_set1_ps(kLeastSquared);
+  const __m256 least = _mm256_set1_ps(kMinSquared);
   __m256 totals[kPowers];
   for (__m256& total : totals) total = _mm256_setzero_ps();
   for (std::int64_t i = 0; i < n; i += kWidth) {

@@ -192,7 +192,7 @@ ATTENDANT_AVX512 ExpSums SumExps(const float* logits, std::int64_t n, float max,
 
 ATTENDANT_AVX512 void SumPowers(const float* numbers, std::int64_t n,
                                 double* sums) {
-  const __m512 least = _mm512_set1_ps(kLeastSquared);
+  const __m512 least = _mm512_set1_ps(kMinSquared);
   __m512 totals[kPowers];
   ATTENDANT_UNROLL
   for (__m512& total : totals) total = _mm512_setzero_ps();

@@ -12,7 +12,7 @@ namespace attendant {
 inline constexpr float kMinGap = -87.0f;
 
 // The square of a number below this is no normal float.
-inline constexpr float kLeastSquared = 0x1p-63f;
+inline constexpr float kMinSquared = 0x1p-63f;
 
 // Exps of the levels that have none of their own.
 double ExpsByLibrary(const float* logits, std::int64_t n, double max,

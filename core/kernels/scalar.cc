@@ -97,7 +97,7 @@ void SumPowers(const float* numbers, std::int64_t n, double* sums) {
   std::fill_n(sums, kPowers, 0.0);
   for (std::int64_t i = 0; i < n; ++i) {
     float power = numbers[i];
-    for (int k = 0; k < kPowers && power >= kLeastSquared; ++k) {
+    for (int k = 0; k < kPowers && power >= kMinSquared; ++k) {
       power *= power;
       sums[k] += power;
     }

@@ -11,7 +11,7 @@ namespace attendant {
 namespace {
 
 // Below, a plain sort is as quick.
-constexpr std::size_t kLeastVectorised = 24;
+constexpr std::size_t kMinVectorised = 24;
 
 // Whole numbers that ascend as floats, none of them NaN, descend; both zeros
 // are one.
@@ -20,7 +20,7 @@ std::uint32_t DescendingOrder(float number) { return ~OrderOf(number + 0.0f); }
 }  // namespace
 
 void SortAscending(std::span<std::uint64_t> numbers) {
-  if (numbers.size() < kLeastVectorised) {
+  if (numbers.size() < kMinVectorised) {
     std::sort(numbers.begin(), numbers.end());
     return;
   }

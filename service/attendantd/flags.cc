@@ -106,12 +106,12 @@ std::vector<std::string> WithDashes(int argc, const char* const* argv) {
 class EachKeyOnce final : public CLI::ConfigTOML {
  public:
   std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
-    std::string bytes(kMostSmallFileBytes + 1, '\0');
+    std::string bytes(kMaxSmallFileBytes + 1, '\0');
     file.read(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     bytes.resize(static_cast<std::size_t>(file.gcount()));
-    if (bytes.size() > kMostSmallFileBytes) {
+    if (bytes.size() > kMaxSmallFileBytes) {
       throw CLI::ConfigError(absl::StrCat("the --config file has more than ",
-                                          kMostSmallFileBytes, " bytes"));
+                                          kMaxSmallFileBytes, " bytes"));
     }
     // Some editors begin a file with the mark of UTF-8.
     std::istringstream text(

@@ -104,10 +104,10 @@ absl::Status AddToken(const TokenFlags& flags) {
   const bool ends_line = before->empty() || before->back() == '\n';
   const std::string added =
       absl::StrCat(ends_line ? "" : "\n", made.line, "\n");
-  if (before->size() + added.size() > kMostSmallFileBytes) {
+  if (before->size() + added.size() > kMaxSmallFileBytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat(flags.path, " is full: servers read at most ",
-                     kMostSmallFileBytes, " bytes"));
+                     kMaxSmallFileBytes, " bytes"));
   }
   // A name twice, or a file that was no good before.
   const auto table = TokenTable::FromText(absl::StrCat(*before, added));

@@ -16,10 +16,10 @@
 namespace attendant {
 namespace {
 
-constexpr std::int64_t kMostSamples = 64;
-constexpr std::int64_t kLeastSamples = 3;
+constexpr std::int64_t kMaxSamples = 64;
+constexpr std::int64_t kMinSamples = 3;
 constexpr std::int64_t kMinKeyCount = 16;
-// Keys scored for a warning, but that kLeastSamples are asked for anyway.
+// Keys scored for a warning, but that kMinSamples are asked for anyway.
 constexpr std::int64_t kScoredKeys = 3'200'000;
 constexpr RowIndex kRowsBetweenChecks = 1 << 16;
 
@@ -136,9 +136,8 @@ AttentionWarnings::Found AttentionWarnings::Find(const Snapshot& snapshot,
       found.warnings[f].clear();
       continue;
     }
-    const std::int64_t sample_count =
-        std::clamp(kScoredKeys / key_count, kLeastSamples,
-                   std::min(kMostSamples, key_count));
+    const std::int64_t sample_count = std::clamp(
+        kScoredKeys / key_count, kMinSamples, std::min(kMaxSamples, key_count));
     const std::optional<double> least = LeastEffectiveCount(
         snapshot, field, key_count, sample_count, interrupt);
     if (!interrupt.Check().ok()) {

@@ -32,9 +32,9 @@ SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
 // hundredth at most, and counts here from when it came. The cancel with which
 // the caller ends the call comes the same way, maybe faster.
 SteadyTime CallerDeadline(SteadyTime deadline, SteadyTime now) {
-  constexpr auto kMostFaster = std::chrono::milliseconds(10);
+  constexpr auto kMaxFaster = std::chrono::milliseconds(10);
   if (deadline == SteadyTime::max()) return deadline;
-  return deadline - (deadline - now) / 100 - kMostFaster;
+  return deadline - (deadline - now) / 100 - kMaxFaster;
 }
 
 gpr_timespec ToGrpcTime(SteadyTime time) {

@@ -13,7 +13,7 @@ namespace {
 // Field 1, of a length that follows.
 constexpr std::uint8_t kFirstFieldTag = (1 << 3) | 2;
 // Lengths of one byte; names of catalogs are shorter.
-constexpr std::uint8_t kMostLength = 127;
+constexpr std::uint8_t kMaxLength = 127;
 
 std::uint64_t HashOf(absl::string_view text) {
   return absl::Hash<absl::string_view>()(text);
@@ -24,7 +24,7 @@ absl::string_view FirstFieldOf(const grpc::Slice& slice) {
   const std::uint8_t* bytes = slice.begin();
   if (slice.size() < 2 || bytes[0] != kFirstFieldTag) return {};
   const std::size_t length = bytes[1];
-  if (length > kMostLength || slice.size() < 2 + length) return {};
+  if (length > kMaxLength || slice.size() < 2 + length) return {};
   return {reinterpret_cast<const char*>(bytes) + 2, length};
 }
 

@@ -27,7 +27,7 @@ std::vector<int> HostPlaces::CandidatesFor(const std::string& host) const {
   std::vector<int> candidates;
   if (most == nullptr) return candidates;
   for (const int connection : *most) {
-    if (candidates.size() == kMostCandidates) break;
+    if (candidates.size() == kMaxCandidates) break;
     candidates.push_back(connection);
   }
   return candidates;

@@ -17,14 +17,14 @@ namespace attendant {
 class HostPlaces {
  public:
   // Connections of one host that are thought of: it takes time to look at each.
-  static constexpr std::size_t kMostCandidates = 64;
+  static constexpr std::size_t kMaxCandidates = 64;
 
   void Add(const std::string& host, int connection);
   // Does nothing if it is not there.
   void Remove(const std::string& host, int connection);
   std::size_t connection_count() const { return connection_count_; }
 
-  // Some connections, up to kMostCandidates, of the host that has most. None
+  // Some connections, up to kMaxCandidates, of the host that has most. None
   // unless it has two more than `host`: else places would go to and fro. Takes
   // time for each host.
   std::vector<int> CandidatesFor(const std::string& host) const;

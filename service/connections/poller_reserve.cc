@@ -123,7 +123,7 @@ void PollerReserve::AskForOne() {
   {
     MutexLock lock(&mutex_);
     const bool in_time = counted_ != SteadyTime::min() &&
-                         absl::FromChrono(now - counted_) <= kMostOneByOne;
+                         absl::FromChrono(now - counted_) <= kMaxOneByOne;
     counted_ = now;
     if (!in_time || asked_ || stopping_ ||
         poller_count_ - resting_count_.load() < 2) {

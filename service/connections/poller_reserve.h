@@ -22,7 +22,7 @@ namespace attendant {
 // time for a light query that is alone, a wake and two switches of threads are
 // a quarter. While calls come one by one, one such thread after the other rests
 // in the reserve, until one is left. They are woken as soon as a call waited
-// for the one before it; and after kMostRest in any case, for what waits behind
+// for the one before it; and after kMaxRest in any case, for what waits behind
 // a handler that blocks. Thread-safe.
 class PollerReserve {
  public:
@@ -35,13 +35,13 @@ class PollerReserve {
   // longest that they may take: threads sleep long enough where there is little
   // to do.
   static constexpr int kCallsOneByOne = 64;
-  static constexpr absl::Duration kMostOneByOne = absl::Seconds(1);
-  static constexpr absl::Duration kMostRest = absl::Milliseconds(200);
+  static constexpr absl::Duration kMaxOneByOne = absl::Seconds(1);
+  static constexpr absl::Duration kMaxRest = absl::Milliseconds(200);
 
   // The process's, as gRPC's threads are.
   static std::shared_ptr<PollerReserve> OfProcess();
 
-  explicit PollerReserve(absl::Duration most_rest = kMostRest);
+  explicit PollerReserve(absl::Duration most_rest = kMaxRest);
   // Returns when none of gRPC's threads rests.
   ~PollerReserve();
 

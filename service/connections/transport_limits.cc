@@ -31,7 +31,7 @@ constexpr int kMaxReadBytes = 64 << 10;
 // than that are RESOURCE_EXHAUSTED.
 constexpr int kMaxSynchronousThreads = 16;
 // Messages that there must be room for.
-constexpr int kLeastMessages = 4;
+constexpr int kMinMessages = 4;
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(std::min<std::int64_t>(
@@ -48,7 +48,7 @@ absl::Status CheckMemory(absl::string_view name, std::int64_t bytes,
                          std::int64_t least) {
   if (bytes >= least) return absl::OkStatus();
   return InvalidField(name, absl::StrCat(bytes),
-                      absl::StrCat(least, " or more: ", kLeastMessages,
+                      absl::StrCat(least, " or more: ", kMinMessages,
                                    " of the largest messages"));
 }
 
@@ -73,7 +73,7 @@ absl::Status ValidateTransportLimits(const TransportLimits& limits,
         "max-metadata-bytes", absl::StrCat(limits.metadata_bytes),
         absl::StrCat(kMinMetadataBytes, " to ", kMaxMetadataBytes));
   }
-  const std::int64_t least = kLeastMessages * max_message_bytes;
+  const std::int64_t least = kMinMessages * max_message_bytes;
   ATTENDANT_RETURN_IF_ERROR(
       CheckMemory("request-memory", limits.request_memory_bytes, least));
   return CheckMemory("reply-memory", limits.reply_memory_bytes, least);

@@ -32,15 +32,15 @@ namespace {
 // Calls that one worker answers together: keys that no cache holds are read
 // once for all of them. 32 get 1.6 times as much done as 16 over 300,000 keys;
 // 64 another 1.1 times, and calls would wait half as long again.
-constexpr std::size_t kMostTogether = 32;
+constexpr std::size_t kMaxTogether = 32;
 // Requests up to this size are parsed where they arrive, to know what they can
 // share; larger ones only where their turn has come.
 constexpr std::size_t kSmallRequestBytes = 16 << 10;
 // What they may take once they are parsed, and they wait: nothing counts it,
 // and empty elements take 30 times their bytes.
-constexpr std::size_t kMostHeldBytes = 128 << 10;
+constexpr std::size_t kMaxHeldBytes = 128 << 10;
 // Of shortlists that are light work.
-constexpr int kMostShared = 1000;
+constexpr int kMaxShared = 1000;
 
 // Names those that a request can share passes with: none (empty), or the same
 // way through the keys of the same catalog. Requests that are refused later
@@ -57,8 +57,8 @@ std::string GroupOf(const v1::AttendRequest& request) {
                      request.biases_size() > 0 || request.has_model() ||
                      request.score_kind() == v1::SCORE_KIND_ADDITIVE;
   const bool large = request.heads_size() > 0 ||
-                     request.result_count() > kMostShared ||
-                     request.shortlist_count() > kMostShared;
+                     request.result_count() > kMaxShared ||
+                     request.shortlist_count() > kMaxShared;
   if (alone || large) return "";
   // All floats, all codes, or those of the nearest lists, among which are those
   // that are proven because that takes less.
@@ -97,7 +97,7 @@ class AttendCall final : public PooledCall {
       Finish(status);
       return false;
     }
-    if (HeldBytes() > kMostHeldBytes) {
+    if (HeldBytes() > kMaxHeldBytes) {
       // Parsed again when its turn has come, as a larger one.
       message_ = nullptr;
       DropMessages();
@@ -111,7 +111,7 @@ class AttendCall final : public PooledCall {
   // Answers it on this thread if it is light and a worker is free: true.
   bool TryRunHere(const FlowKey& flow) {
     if (group_.empty() ||
-        !light_queries_.IsLight(light_place_, LightQueries::kMostAlone)) {
+        !light_queries_.IsLight(light_place_, LightQueries::kMaxAlone)) {
       return false;
     }
     const bool beside_others =
@@ -132,7 +132,7 @@ class AttendCall final : public PooledCall {
     // others.
     const bool runs_here = std::exchange(runs_here_, false);
     if (!group_.empty() && !runs_here)
-      pool_.TakeAlong(*this, kMostTogether - 1, calls);
+      pool_.TakeAlong(*this, kMaxTogether - 1, calls);
     // Each may have run before, and waited for its token since.
     for (Work* call : calls) {
       static_cast<AttendCall*>(call)->alone_since_ =

@@ -20,7 +20,7 @@ namespace attendant {
 namespace {
 
 // Of a failure that has only an index and a code, and all else of a reply.
-constexpr std::int64_t kLeastFailureBytes = 32;
+constexpr std::int64_t kMinFailureBytes = 32;
 constexpr std::int64_t kReplyBytes = 512;
 
 // Every failure has its place in a reply, which has to fit a message: what was
@@ -29,7 +29,7 @@ class Failures {
  public:
   Failures(std::int64_t max_bytes, std::int64_t item_count,
            v1::ImportItemsResponse* response)
-      : bytes_left_(max_bytes - kReplyBytes - kLeastFailureBytes * item_count),
+      : bytes_left_(max_bytes - kReplyBytes - kMinFailureBytes * item_count),
         response_(response) {}
 
   void Add(std::int64_t item_index, const v1::Item& item,

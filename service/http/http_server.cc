@@ -36,7 +36,7 @@ namespace {
 constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
 constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
 constexpr int kHttpBacklog = 1024;
-constexpr int kMostAccepted = 64;  // in a turn
+constexpr int kMaxAccepted = 64;  // in a turn
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 
 thread_local HttpServer* of_thread = nullptr;
@@ -179,7 +179,7 @@ void HttpServer::PauseAccepting(absl::Duration pause) {
 }
 
 bufferevent* HttpServer::Connect() {
-  if (++accepted_count_ == kMostAccepted) PauseAccepting(absl::ZeroDuration());
+  if (++accepted_count_ == kMaxAccepted) PauseAccepting(absl::ZeroDuration());
   while (connections_.size() >=
          static_cast<std::size_t>(options_.max_connection_count)) {
     MakeRoom();

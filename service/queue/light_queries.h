@@ -26,7 +26,7 @@ class LightQueries {
   static constexpr absl::Duration kMost = absl::Microseconds(100);
   // Where no other query runs. What takes longer would keep gRPC from reading
   // other requests.
-  static constexpr absl::Duration kMostAlone = absl::Microseconds(250);
+  static constexpr absl::Duration kMaxAlone = absl::Microseconds(250);
 
   // Of them at a time, on so many cores. gRPC has a thread for every second
   // core, from 2 to 16, to read requests and to start calls with. Where those

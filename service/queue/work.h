@@ -28,7 +28,7 @@ struct FlowKey {
 // those that it took along. Written by that worker alone, but while it is
 // paused.
 struct Turn {
-  static constexpr std::size_t kMostWorks = 64;
+  static constexpr std::size_t kMaxWorks = 64;
 
   struct Member {
     int flow;                 // as the queue numbers them
@@ -45,7 +45,7 @@ struct Turn {
     resume_time = SteadyTime::min();
   }
 
-  std::array<Member, kMostWorks> members;
+  std::array<Member, kMaxWorks> members;
   std::size_t count = 0;
   std::uint64_t catalog = 0;  // of the first
   SteadyTime begin;           // as if the turn had never been paused

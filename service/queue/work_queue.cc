@@ -170,7 +170,7 @@ void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
   const std::size_t share = (waiting_.count() + workers - 1) / workers;
   const std::size_t begin = taken.size();
   const std::size_t count =
-      std::min({most, share, Turn::kMostWorks - turn.count});
+      std::min({most, share, Turn::kMaxWorks - turn.count});
   if (count == 0) return;
   try {
     // What is out of the queue must have a place.
@@ -302,7 +302,7 @@ std::int64_t WorkQueue::ExpectedNs(int flow) const {
 
 void WorkQueue::SetLimit(const Work& work, SteadyTime now) {
   const absl::Duration target =
-      std::max(kLeastTarget, kTargetTurns * absl::Nanoseconds(mean_turn_ns_));
+      std::max(kMinTarget, kTargetTurns * absl::Nanoseconds(mean_turn_ns_));
   const absl::Duration each =
       absl::Nanoseconds(std::max(kUnknownNs, all_times_.mean_ns()));
   const double in_target =
@@ -314,7 +314,7 @@ void WorkQueue::SetLimit(const Work& work, SteadyTime now) {
 std::size_t WorkQueue::LeastLimit() const {
   return static_cast<std::size_t>(
       options_.thread_count *
-      std::clamp(2 * mean_turn_works_, kLeastWaiting, kMostWaiting));
+      std::clamp(2 * mean_turn_works_, kMinWaiting, kMaxWaiting));
 }
 
 bool WorkQueue::IsFull(Refusal& refusal) const {

@@ -64,14 +64,14 @@ class WorkQueue {
   };
 
   // With limits_wait, the longest time to wait that is aimed at: so many turns
-  // as they take now, or kLeastTarget where that is longer. But for each worker
-  // kLeastWaiting works may always wait; where works share turns, twice as many
-  // as a turn has now, up to kMostWaiting: so that turns can grow full, which
+  // as they take now, or kMinTarget where that is longer. But for each worker
+  // kMinWaiting works may always wait; where works share turns, twice as many
+  // as a turn has now, up to kMaxWaiting: so that turns can grow full, which
   // is when workers do most.
   static constexpr std::int64_t kTargetTurns = 2;
-  static constexpr absl::Duration kLeastTarget = absl::Milliseconds(10);
-  static constexpr double kLeastWaiting = 8;
-  static constexpr double kMostWaiting = 32;
+  static constexpr absl::Duration kMinTarget = absl::Milliseconds(10);
+  static constexpr double kMinWaiting = 8;
+  static constexpr double kMaxWaiting = 32;
   // How long a work that may be paused keeps its worker at a time, where others
   // wait that had less.
   static constexpr absl::Duration kSlice = absl::Milliseconds(5);

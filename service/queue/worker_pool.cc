@@ -97,7 +97,7 @@ void WorkerPool::Yield(Work* work) {
 }
 
 bool WorkerPool::AddStandIn() {
-  if (paused_count_ == kMostPaused) return false;
+  if (paused_count_ == kMaxPaused) return false;
   if (active_count_ > thread_count_) return true;
   if (resting_count_ > 0) {
     --resting_count_;

@@ -46,7 +46,7 @@ class WorkerPool {
 
   // Works that are paused at a time, each of which keeps a thread. Others go on
   // to their end.
-  static constexpr int kMostPaused = 64;
+  static constexpr int kMaxPaused = 64;
 
   explicit WorkerPool(const Options& options,
                       const WorkerThreads& threads = {});

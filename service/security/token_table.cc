@@ -79,7 +79,7 @@ std::string Encode(const std::array<unsigned char, kSize>& bytes) {
 // the library has no such bits, or the secret is longer than any that is known.
 bool Digest(absl::string_view secret, std::array<unsigned char, 32>& digest) {
   constexpr std::size_t kKeyBytes = 32;
-  constexpr std::size_t kMostBytes = 64;
+  constexpr std::size_t kMaxBytes = 64;
   struct Key {
     std::array<unsigned char, kKeyBytes> bytes;
     const bool is_random =
@@ -87,10 +87,10 @@ bool Digest(absl::string_view secret, std::array<unsigned char, 32>& digest) {
   };
   static const Key& key = *new Key;
   static EVP_MD* const sha256 = EVP_MD_fetch(nullptr, "SHA256", nullptr);
-  if (!key.is_random || sha256 == nullptr || secret.size() > kMostBytes) {
+  if (!key.is_random || sha256 == nullptr || secret.size() > kMaxBytes) {
     return false;
   }
-  std::array<unsigned char, kKeyBytes + kMostBytes> text;
+  std::array<unsigned char, kKeyBytes + kMaxBytes> text;
   const auto end =
       std::copy(secret.begin(), secret.end(),
                 std::copy(key.bytes.begin(), key.bytes.end(), text.begin()));

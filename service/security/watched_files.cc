@@ -63,7 +63,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   if (file == nullptr) return failed();
   std::string content;
   std::size_t room =
-      std::min(static_cast<std::size_t>(status.st_size), kMostSmallFileBytes) +
+      std::min(static_cast<std::size_t>(status.st_size), kMaxSmallFileBytes) +
       1;
   while (content.size() < room) {
     const std::size_t size = content.size();
@@ -71,12 +71,12 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
     content.resize(
         size + std::fread(content.data() + size, 1, room - size, file.get()));
     if (content.size() < room) break;
-    room = kMostSmallFileBytes + 1;  // it has grown
+    room = kMaxSmallFileBytes + 1;  // it has grown
   }
   if (std::ferror(file.get()) != 0) return failed();
-  if (content.size() > kMostSmallFileBytes) {
+  if (content.size() > kMaxSmallFileBytes) {
     return absl::ResourceExhaustedError(
-        absl::StrCat(path, " has more than ", kMostSmallFileBytes, " bytes"));
+        absl::StrCat(path, " has more than ", kMaxSmallFileBytes, " bytes"));
   }
   return content;
 }

@@ -31,11 +31,11 @@ class WatchedFiles {
   std::string signature_;
 };
 
-inline constexpr std::size_t kMostSmallFileBytes = 1 << 20;
+inline constexpr std::size_t kMaxSmallFileBytes = 1 << 20;
 
 // The whole file. NotFound, PermissionDenied or another code with the path and
 // the reason; InvalidArgument if it is no regular file; ResourceExhausted above
-// kMostSmallFileBytes.
+// kMaxSmallFileBytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace attendant

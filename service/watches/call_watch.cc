@@ -65,7 +65,7 @@ std::vector<std::string> CallWatch::Silent(
   const absl::Duration patience =
       options_.stall_time +
       absl::Seconds(static_cast<double>(options_.max_message_bytes) /
-                    kLeastBytesPerSecond);
+                    kMinBytesPerSecond);
   absl::flat_hash_map<std::string, Waiting> waiting;
   std::vector<std::string> silent;
   for (const Connection& connection : connections) {
@@ -80,7 +80,7 @@ std::vector<std::string> CallWatch::Silent(
     Waiting& current = waiting[connection.peer] = before->second;
     const auto bytes =
         static_cast<double>(connection.received_bytes - current.received_bytes);
-    if (bytes >= kLeastBytesPerSecond *
+    if (bytes >= kMinBytesPerSecond *
                      absl::ToDoubleSeconds(TimeFrom(current.in_time, now))) {
       current.in_time = now;
       current.received_bytes = connection.received_bytes;

@@ -37,7 +37,7 @@ class CallWatch {
   static constexpr std::int64_t kBytesPerCall = 20 << 10;
   static constexpr std::int64_t kShareOfMemory = 8;  // one part in so many
   // Who sends a message more slowly takes too long.
-  static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
+  static constexpr std::int64_t kMinBytesPerSecond = 64 << 10;
 
   struct Options {
     absl::Duration stall_time = absl::InfiniteDuration();

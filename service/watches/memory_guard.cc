@@ -17,7 +17,7 @@ std::optional<int> MemoryGuard::Look(std::int64_t resident_bytes,
   }
   if (resident_bytes < resident_bytes_ + kGrowth) return std::nullopt;
   // Less would not explain it.
-  std::int64_t most = (resident_bytes - resident_bytes_) / kLeastShare;
+  std::int64_t most = (resident_bytes - resident_bytes_) / kMinShare;
   std::optional<int> sender;
   for (const Received& from : received) {
     const auto before = received_.find(from.connection);

@@ -17,13 +17,13 @@ namespace attendant {
 // ends them fills the memory at the speed of the wire. Whenever the process
 // holds more than it may and grows by kGrowth within kWindow, the connection
 // that sent most in that time is ended, provided it sent at least one
-// kLeastShare-th of the growth: several may send at once, and a header takes up
+// kMinShare-th of the growth: several may send at once, and a header takes up
 // to twice its bytes. Not thread-safe.
 class MemoryGuard {
  public:
   static constexpr std::int64_t kGrowth = std::int64_t{64} << 20;  // bytes
   static constexpr std::chrono::seconds kWindow{5};
-  static constexpr std::int64_t kLeastShare = 16;  // one so many-th
+  static constexpr std::int64_t kMinShare = 16;  // one so many-th
 
   struct Received {
     int connection = 0;

@@ -33,7 +33,7 @@ std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
   is_behind_ = longest_unread > 0;
   if (longest_unread < kLooks) return {};
   const int halvings = std::min(longest_unread - kLooks, 62);
-  const std::int64_t much = std::max(kMuch >> halvings, kLeastMuch);
+  const std::int64_t much = std::max(kMuch >> halvings, kMinMuch);
   std::vector<int> keeping;
   for (const Connection& connection : connections) {
     const auto now = seen_.find(connection.descriptor);

@@ -25,7 +25,7 @@ class ReadWatch {
   // Bytes between two looks: at kLooks, and half as many for each look more,
   // down to the least.
   static constexpr std::int64_t kMuch = std::int64_t{4} << 20;
-  static constexpr std::int64_t kLeastMuch = std::int64_t{64} << 10;
+  static constexpr std::int64_t kMinMuch = std::int64_t{64} << 10;
 
   struct Connection {
     int descriptor = 0;

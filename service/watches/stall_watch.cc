@@ -19,7 +19,7 @@ StallWatch::Wait::Wait(StallWatch& watch,
 }
 
 void StallWatch::Wait::Begin(std::size_t bytes) {
-  constexpr double kNanosecondsPerByte = 1e9 / kLeastBytesPerSecond;
+  constexpr double kNanosecondsPerByte = 1e9 / kMinBytesPerSecond;
   const auto size = static_cast<std::int64_t>(bytes);
   bytes_.store(size);
   const std::int64_t now = watch_.NowNanoseconds();

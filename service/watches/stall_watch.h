@@ -26,14 +26,14 @@ namespace attendant {
 // server's memory as long as it likes; a deadline is the client's to set. The
 // watch looks at all calls whose replies wait for their clients, four times in
 // a stall time, and cancels those that have waited longer than it, and a second
-// for each kLeastBytesPerSecond; and at once, those with bytes that have waited
+// for each kMinBytesPerSecond; and at once, those with bytes that have waited
 // longest, where all replies together take more memory than they may. So it
 // does with calls that wait longer than an idle time for a message.
 // Thread-safe.
 class StallWatch {
  public:
   // Who takes replies more slowly takes too long.
-  static constexpr std::int64_t kLeastBytesPerSecond = 64 << 10;
+  static constexpr std::int64_t kMinBytesPerSecond = 64 << 10;
 
   struct Options {
     absl::Duration stall_time;  // > 0

@@ -10,7 +10,7 @@ namespace {
 
 // Of a slow machine that does much else.
 constexpr std::chrono::seconds kDeadline(60);
-constexpr int kMostItems = 10000;
+constexpr int kMaxItems = 10000;
 constexpr std::size_t kChunkBytes = 20000;
 
 }  // namespace
@@ -70,8 +70,8 @@ grpc::Status Connection::Attend(const std::string& catalog,
   request.set_catalog(catalog);
   request.set_state_token(token);
   *request.mutable_query()->mutable_vector() = VectorOf({1, 1});
-  request.set_result_count(kMostItems);
-  request.set_shortlist_count(kMostItems);
+  request.set_result_count(kMaxItems);
+  request.set_shortlist_count(kMaxItems);
   request.set_scan_mode(v1::SCAN_MODE_EXACT);
   return Call(&v1::AttentionService::Stub::Attend, request, response);
 }

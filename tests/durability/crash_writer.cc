@@ -14,8 +14,8 @@ namespace {
 
 constexpr int kIds = 60;
 constexpr int kNotes = 4;
-constexpr int kMostSnapshots = 3;
-constexpr int kMostOperations = 2000;
+constexpr int kMaxKeptSnapshots = 3;
+constexpr int kMaxOperations = 2000;
 constexpr char kNote[] = "note";
 
 bool IsOfADeadServer(const grpc::Status& status) {
@@ -79,7 +79,7 @@ std::optional<CrashItems> ReadItems(Connection& connection,
 }  // namespace
 
 void CrashWriter::WriteUntilKilled(Connection& connection) {
-  for (int i = 0; i < kMostOperations; ++i) {
+  for (int i = 0; i < kMaxOperations; ++i) {
     const Operation operation = Next();
     std::string token;
     const grpc::Status status = operation.send(connection, &token);
@@ -464,7 +464,7 @@ CrashWriter::Operation CrashWriter::DeleteModel() {
 }
 
 CrashWriter::Operation CrashWriter::TakeSnapshot() {
-  if (state_.snapshots.size() >= kMostSnapshots) return DeleteSnapshot();
+  if (state_.snapshots.size() >= kMaxKeptSnapshots) return DeleteSnapshot();
   Operation operation = {state_, nullptr, false};
   v1::CreateSnapshotRequest request;
   request.set_catalog(name_);
@@ -489,7 +489,8 @@ CrashWriter::Operation CrashWriter::DeleteSnapshot() {
 
 // What is exported of one becomes another.
 CrashWriter::Operation CrashWriter::ImportSnapshot() {
-  if (state_.snapshots.empty() || state_.snapshots.size() >= kMostSnapshots) {
+  if (state_.snapshots.empty() ||
+      state_.snapshots.size() >= kMaxKeptSnapshots) {
     return TakeSnapshot();
   }
   Operation operation = {state_, nullptr, false};
@@ -551,7 +552,7 @@ CrashWriter::Operation CrashWriter::DeleteAlias() {
 }
 
 void CrashSharer::WriteUntilKilled(Connection& connection) {
-  for (int i = 0; i < kMostOperations; ++i) {
+  for (int i = 0; i < kMaxOperations; ++i) {
     // The catalog may be there already.
     grpc::Status status;
     if (i == 0) status = connection.CreateCatalog(catalog_);

@@ -15,9 +15,9 @@
 #include "core/catalog/live/catalog_set.h"
 #include "core/catalog/segments/segment_files.h"
 #include "core/encode/text_encoder.h"
-#include "core/storage/files/nameless_files.h"
 #include "core/storage/files/segment_directory.h"
 #include "core/storage/files/stream_hash.h"
+#include "core/storage/files/unlinked_files.h"
 #include "core/storage/records/alias_codec.h"
 #include "core/storage/records/catalog_record_codec.h"
 #include "core/storage/records/item_codec.h"
@@ -830,8 +830,8 @@ FileMap SegmentFileMap(int deleted_count) {
   if (!deleted.empty()) Ok(catalog->Delete(deleted, "").status());
   catalog->AwaitIndexes();
   const SegmentDirectory directory(Scratch() / "segment-files", Files());
-  NamelessFiles nameless(Scratch() / "nameless");
-  SegmentFiles segments(&directory, &nameless);
+  UnlinkedFiles unlinked(Scratch() / "nameless");
+  SegmentFiles segments(&directory, &unlinked);
   const auto snapshot = catalog->snapshot();
   const auto covered = SegmentFiles::Covered(*snapshot);
   Require(covered.has_value(), "segments were trained");

@@ -8,8 +8,8 @@
 #include "absl/strings/ascii.h"
 #include "core/base/fail_point.h"
 #include "core/catalog/segments/segment_files.h"
-#include "core/storage/files/nameless_files.h"
 #include "core/storage/files/segment_directory.h"
+#include "core/storage/files/unlinked_files.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/fuzz/packed_files.h"
 #include "tests/fuzz/scratch.h"
@@ -89,7 +89,7 @@ void CheckInput(absl::string_view input) {
   static const absl::Status armed = ArmFailPoint("skip_segment_checksum=bug");
   Require(armed.ok(), "fail points are compiled in");
   static const SegmentDirectory directory(Scratch() / "segments", Files());
-  static NamelessFiles scratch_files(Scratch() / "nameless");
+  static UnlinkedFiles scratch_files(Scratch() / "nameless");
   Snapshot snapshot = Empty();
   const auto files = Unpack(input);
   if (!files.has_value()) return;

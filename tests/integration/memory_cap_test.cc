@@ -40,7 +40,7 @@ constexpr int kSmallCount = 5000;
 // A soak's second half may use so many more file handles than its first:
 // RocksDB's tables come and go.
 constexpr std::int64_t kFileTolerance = 32;
-constexpr int kLeastBuilds = 6;
+constexpr int kMinBuilds = 6;
 
 std::int64_t OpenFilesOf(pid_t pid) {
   const std::filesystem::directory_iterator files(
@@ -181,7 +181,7 @@ TEST_F(MemoryCapTest, TheLimitHoldsUnderLoad) {
   // Warm once writes were refused and an index was built. A build has a peak of
   // its own: both halves are to have some.
   while ((SteadyNow() < end || resident.size() < 10 ||
-          build_count_ < kLeastBuilds) &&
+          build_count_ < kMinBuilds) &&
          SteadyNow() < give_up && !HasFailure()) {
     const std::int64_t bytes = ResidentOf(server_->pid());
     most = std::max(most, bytes);
@@ -194,7 +194,7 @@ TEST_F(MemoryCapTest, TheLimitHoldsUnderLoad) {
   stop_ = true;
   for (std::thread& thread : threads_) thread.join();
   ASSERT_GT(resident.size(), 1u) << "no write was refused";
-  EXPECT_GE(build_count_, kLeastBuilds);
+  EXPECT_GE(build_count_, kMinBuilds);
   EXPECT_GT(most, kLimit / 2);
   EXPECT_LE(most, kLimit + kLimit / 10);
   const auto [resident_first, resident_second] = MostOfHalves(resident);

@@ -102,9 +102,10 @@ TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
 TEST(LayersTest, FoldersInFoldersStandWhereTheirsDo) {
   EXPECT_THAT(Check("core/catalog/rows/a.h", "\"core/shortlist/kinds/b.h\""),
               IsEmpty());
-  EXPECT_THAT(Check("core/attention/softmax/a.h", "\"core/shortlist/keys/b.h\""),
-              ElementsAre(HasSubstr(
-                  "core/attention does not stand above core/shortlist")));
+  EXPECT_THAT(
+      Check("core/attention/softmax/a.h", "\"core/shortlist/keys/b.h\""),
+      ElementsAre(
+          HasSubstr("core/attention does not stand above core/shortlist")));
   EXPECT_THAT(Check("core/shortlist/kinds/a.h", "\"core/storage/files/b.h\""),
               ElementsAre(HasSubstr(
                   "core/shortlist does not stand above core/storage")));

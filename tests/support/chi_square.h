@@ -11,7 +11,7 @@
 namespace attendant {
 
 // The least p-value that a test of frequencies passes with.
-inline constexpr double kLeastPValue = .001;
+inline constexpr double kMinPValue = .001;
 
 // The chance that a chi-square variable is at least `statistic`: Q(a, x) with
 // a = degrees / 2, x = statistic / 2, by Q(a + 1, x) = Q(a, x) +

@@ -56,7 +56,7 @@ struct RankFlags {
   PictureFlags picture;
 };
 
-constexpr int kMostNamed = 100;  // events named with a candidate
+constexpr int kMaxNamed = 100;  // events named with a candidate
 
 absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
   if (!flags.near.empty()) {
@@ -121,7 +121,7 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
     // A weight that is not told can't be drawn, and is not 0.
     request.set_attribution_count(
         std::clamp(request.history_size() + request.profile_size(),
-                   flags.because_count, kMostNamed));
+                   flags.because_count, kMaxNamed));
   }
   if (flags.approximation.any()) {
     ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_approximation(),
@@ -305,7 +305,7 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
   verb.add_option(
           "--because", flags.because_count,
           "Events named with each candidate; a picture shows those of all")
-      ->check(CLI::Range(0, kMostNamed))
+      ->check(CLI::Range(0, kMaxNamed))
       ->capture_default_str();
   verb.add_option("--show", flags.show,
                   "Call items by this attribute. Default: by id")

@@ -61,7 +61,7 @@ std::string DescribeDefaults(const AttentionDefaults& defaults) {
                     " of a uniform guess");
   }
   absl::StrAppend(&text, ", over ",
-                  defaults.choice_count < kLeastChoices ? "only " : "",
+                  defaults.choice_count < kMinChoices ? "only " : "",
                   CountOf(defaults.choice_count, "choice"));
   return text;
 }

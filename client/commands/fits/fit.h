@@ -17,7 +17,7 @@ namespace attendant {
 // From fewer choices a temperature is not set: with so many its logarithm's
 // standard error, one over the root of the sum of the logits' variances, is
 // about a fifth where they vary by a nat.
-inline constexpr std::int64_t kLeastChoices = 20;
+inline constexpr std::int64_t kMinChoices = 20;
 
 // A step of a fit, for the person who waits.
 void NoteStep(absl::string_view step);

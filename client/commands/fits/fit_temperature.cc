@@ -273,10 +273,10 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Choice> choices,
                              ChoicesOf(flags.pairs, pairs, keys));
   const auto choice_count = static_cast<std::int64_t>(choices.size());
-  if (!flags.dry_run && choice_count < kLeastChoices) {
+  if (!flags.dry_run && choice_count < kMinChoices) {
     return absl::InvalidArgumentError(absl::StrCat(
         flags.pairs, ": got ", CountOf(choice_count, "choice"),
-        ", want at least ", kLeastChoices,
+        ", want at least ", kMinChoices,
         " to set a temperature by (--dry-run says what these would have, and "
         "attendant catalog update sets it)"));
   }

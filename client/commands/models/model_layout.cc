@@ -19,10 +19,10 @@ namespace attendant {
 namespace {
 
 // Beside them a request holds a name.
-constexpr std::int64_t kMostModelBytes =
+constexpr std::int64_t kMaxModelBytes =
     Client::kLargestMessageBytes - (64 << 10);
 constexpr std::int64_t kMaxWeightCount =
-    kMostModelBytes / static_cast<std::int64_t>(sizeof(float));
+    kMaxModelBytes / static_cast<std::int64_t>(sizeof(float));
 
 // A matrix [row_count, column_count], row-major.
 struct Weights {
@@ -483,10 +483,10 @@ absl::StatusOr<ImportedModel> ModelFromTensors(const TensorFiles& tensors,
   imported.layout = std::string(layout.name);
   ATTENDANT_RETURN_IF_ERROR(layout.read(arrays, options, &imported.model));
   const auto bytes = static_cast<std::int64_t>(imported.model.ByteSizeLong());
-  if (bytes > kMostModelBytes) {
+  if (bytes > kMaxModelBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat("the weights take ", bytes, " bytes, want at most ",
-                     kMostModelBytes, ", what a request can hold"));
+                     kMaxModelBytes, ", what a request can hold"));
   }
   imported.unused = arrays.unused();
   return imported;

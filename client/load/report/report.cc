@@ -58,7 +58,7 @@ std::string LoopLines(const LoadReport& report) {
     absl::StrAppendFormat(
         &text,
         "not sent     %d: as many as %d waited for their answers already\n",
-        result.unsent_count, LoadResult::kMostWaiting);
+        result.unsent_count, LoadResult::kMaxWaiting);
   }
   return text;
 }
@@ -153,7 +153,7 @@ std::string Summary(const LoadReport& report) {
     absl::StrAppendFormat(&text,
                           "connections  %d more than asked for: as many as %d "
                           "calls were under way on each\n",
-                          report.more_connection_count, WireSender::kMostCalls);
+                          report.more_connection_count, WireSender::kMaxCalls);
   }
   text += LatencyLines(report.result.total);
   text += StatusLines(report.result);

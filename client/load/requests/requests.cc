@@ -31,9 +31,9 @@ constexpr char kUpsertMethod[] = "/attendant.v1.ItemService/BatchUpsertItems";
 // Different requests of a kind; then they come again.
 constexpr std::int64_t kPoolSize = 4096;
 // Examples of a query: one to so many.
-constexpr std::int64_t kMostExamples = 5;
+constexpr std::int64_t kMaxExamples = 5;
 // Of a text to make a condition of: a filter may have 16,384.
-constexpr std::size_t kMostConditionBytes = 1024;
+constexpr std::size_t kMaxConditionBytes = 1024;
 
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message) {
   const grpc::Slice slice(message.SerializeAsString());
@@ -65,7 +65,7 @@ bool IsPlainName(absl::string_view name) {
 // Nothing of a long text, which a filter may have no room for.
 std::string TextConditionOf(absl::string_view name, absl::string_view relation,
                             absl::string_view text) {
-  if (text.size() > kMostConditionBytes) return "";
+  if (text.size() > kMaxConditionBytes) return "";
   return absl::StrCat(name, relation, Quoted(text));
 }
 
@@ -126,7 +126,7 @@ class Maker {
     for (std::int64_t i = 0; i < count; ++i) {
       v1::AttendRequest& request = requests.emplace_back();
       v1::Examples* examples = request.mutable_query()->mutable_examples();
-      const std::int64_t example_count = std::min(count, 1 + i % kMostExamples);
+      const std::int64_t example_count = std::min(count, 1 + i % kMaxExamples);
       for (std::int64_t e = 0; e < example_count; ++e) {
         examples->add_examples()->set_id(
             (*items)[static_cast<std::size_t>((i + e) % count)].id());

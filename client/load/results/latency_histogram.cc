@@ -13,12 +13,12 @@ namespace {
 constexpr int kStepBits = 10;
 constexpr std::int64_t kSteps = std::int64_t{1} << kStepBits;
 // 2^41 ns is over half an hour; what is above counts as that.
-constexpr std::int64_t kMostNs = (std::int64_t{1} << 41) - 1;
+constexpr std::int64_t kMaxNs = (std::int64_t{1} << 41) - 1;
 
 }  // namespace
 
 std::size_t LatencyHistogram::BucketOf(std::int64_t latency_ns) {
-  const std::int64_t value = std::min(latency_ns, kMostNs);
+  const std::int64_t value = std::min(latency_ns, kMaxNs);
   // What is left of `value` after the shift lies in [kSteps, 2 kSteps).
   const int width = std::bit_width(static_cast<std::uint64_t>(value));
   const int shift = std::max(0, width - kStepBits - 1);

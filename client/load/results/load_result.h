@@ -83,19 +83,19 @@ struct LoadResult {
   std::vector<SliceResult> slices;  // of an open loop
   std::vector<Moment> moments;
   // Failures by message, of refusals without when to try again and numbers; at
-  // most kMostMessages, and what is beyond as one.
+  // most kMaxMessages, and what is beyond as one.
   std::map<std::string, std::int64_t> error_counts;
 
   // Of an open loop: how long after its time each was sent, which is the
   // generator's own part of the latency, and those of over kLate.
   LatencyHistogram lateness;
   std::int64_t late_count = 0;
-  // Due, but not sent: kMostWaiting were waiting for their answers already.
+  // Due, but not sent: kMaxWaiting were waiting for their answers already.
   std::int64_t unsent_count = 0;
 
   static constexpr absl::Duration kLate = absl::Milliseconds(1);
-  static constexpr std::size_t kMostMessages = 50;
-  static constexpr std::int64_t kMostWaiting = 50000;
+  static constexpr std::size_t kMaxMessages = 50;
+  static constexpr std::int64_t kMaxWaiting = 50000;
 
   double requests_per_second() const;
   // Of an open loop: requests due, the mean of its slices; 0 without any.

@@ -95,7 +95,7 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
   app.add_option("--connections", options.connections,
                  absl::StrCat("Connections that requests take in turns; more "
                               "are opened where each has ",
-                              WireSender::kMostCalls, " calls under way"))
+                              WireSender::kMaxCalls, " calls under way"))
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.threads,
                  "Threads that take answers; one takes some 50,000 a second")

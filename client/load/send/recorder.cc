@@ -57,7 +57,7 @@ void Recorder::SetSlices(const std::vector<RateProfile::Stage>& slices) {
 
 bool Recorder::Send(int slice) {
   MutexLock lock(&mutex_);
-  if (waiting_count_ == LoadResult::kMostWaiting) {
+  if (waiting_count_ == LoadResult::kMaxWaiting) {
     if (slice != kWarmup) ++result_.unsent_count;
     return false;
   }
@@ -99,7 +99,7 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
   }
   if (status.ok()) return;
   std::string message = MessageOf(status);
-  if (result_.error_counts.size() >= LoadResult::kMostMessages &&
+  if (result_.error_counts.size() >= LoadResult::kMaxMessages &&
       !result_.error_counts.contains(message)) {
     message = "other messages";
   }

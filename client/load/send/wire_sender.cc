@@ -123,7 +123,7 @@ class WireSender::Lane {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
       Connection& connection =
           connections_[i < in_turns_ ? (turn + i) % in_turns_ : i];
-      if (connection.call_count < kMostCalls) return connection;
+      if (connection.call_count < kMaxCalls) return connection;
     }
     return connections_.emplace_back(make_channel_());
   }

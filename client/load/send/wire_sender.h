@@ -22,7 +22,7 @@ struct WireSenderOptions {
   std::string server = "127.0.0.1:7600";  // HOST:PORT
   ClientSecurity security = {};
   // Taken in turns, >= thread_count. More are opened where all of them have
-  // kMostCalls under way.
+  // kMaxCalls under way.
   int connection_count = 4;
   int thread_count = 1;  // that take answers, >= 1
   absl::Duration connect_deadline = absl::Seconds(10);  // > 0
@@ -36,7 +36,7 @@ class WireSender {
   // Calls under way on a connection before another is taken. A server takes so
   // many at once (attendantd: --max-streams, 1,000); what is beyond them would
   // wait within gRPC, where nobody sees it.
-  static constexpr int kMostCalls = 500;
+  static constexpr int kMaxCalls = 500;
 
   // Connects. Errors of MakeChannelCredentials; Unavailable if the server can't
   // be reached within its deadline.

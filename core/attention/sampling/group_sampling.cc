@@ -183,7 +183,7 @@ double LogPartitionOfRest(std::span<const double> log_masses,
     for (const double share : group.shares) shares += share;
     sum += masses.exps[group.group] * shares;
   }
-  if (sum > kLeastExp) return std::log(sum);
+  if (sum > kMinExp) return std::log(sum);
   std::vector<double> rest;
   for (std::size_t g = 0; g < masses.exps.size(); ++g) {
     if (!is_open[g]) rest.push_back(log_masses[g] - masses.max);

@@ -19,7 +19,7 @@
 namespace attendant {
 
 // A sum of exps below this may have lost digits to underflow.
-inline constexpr double kLeastExp = 1e-250;
+inline constexpr double kMinExp = 1e-250;
 
 // A standard Gumbel variable, -log(-log(u)) with u = 1 - (bits + 1/2) / 2^64,
 // which is never 0 or 1. u or 1 - u, whichever is smaller, is taken from the

@@ -35,7 +35,7 @@ double LogPartitionOfRest(std::span<const float> logits, double max,
                           std::span<const std::size_t> drawn) {
   double sum = 0;
   for (const double e : exps) sum += e;
-  if (sum > kLeastExp) return std::log(sum);
+  if (sum > kMinExp) return std::log(sum);
   // All that is left is far below what was drawn: take its own max.
   std::vector<bool> is_drawn(logits.size());
   for (const std::size_t i : drawn) is_drawn[i] = true;

@@ -61,9 +61,9 @@ void DirectionOf(std::span<const float> vector, std::vector<float>& direction);
 
 // The least norm of a key that is written under COSINE: the inverse of less may
 // be beyond a float, and the similarity then 0.
-inline constexpr double kLeastCosineNorm = 1e-38;
+inline constexpr double kMinCosineNorm = 1e-38;
 // And the greatest: products of more with a query of norm 1 may not be floats.
-inline constexpr double kMostCosineNorm = 1e38;
+inline constexpr double kMaxCosineNorm = 1e38;
 
 // Turns the sum of `example_count` weighted examples (repetitions counted) into
 // a query, in place. kUnit leaves a zero sum as it is.

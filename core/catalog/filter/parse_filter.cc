@@ -234,12 +234,12 @@ class Parser {
   }
 
   std::string DeclaredAttributes() const {
-    constexpr std::size_t kMostNamed = 20;
+    constexpr std::size_t kMaxNamed = 20;
     std::string want = "an attribute that the schema declares";
     for (std::size_t i = 0; i < schema_.attributes.size(); ++i) {
       absl::StrAppend(&want, i == 0 ? ": " : ", ",
-                      i == kMostNamed ? "..." : schema_.attributes[i].name);
-      if (i == kMostNamed) break;
+                      i == kMaxNamed ? "..." : schema_.attributes[i].name);
+      if (i == kMaxNamed) break;
     }
     return want;
   }

@@ -155,10 +155,10 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
     // Here and not in ValidateItem, which what is stored must pass as well.
     if (field.score_kind != ScoreKind::kCosine) continue;
     if (const double norm = Norm(key);
-        norm < kLeastCosineNorm || norm > kMostCosineNorm) {
+        norm < kMinCosineNorm || norm > kMaxCosineNorm) {
       return InvalidField(
           path(), absl::StrCat("norm ", NumberText(norm)),
-          absl::StrCat("a norm of ", kLeastCosineNorm, " to ", kMostCosineNorm,
+          absl::StrCat("a norm of ", kMinCosineNorm, " to ", kMaxCosineNorm,
                        ", as the score kind is COSINE"));
     }
   }

@@ -40,7 +40,7 @@ class SegmentFiles;
 
 // Of all segments, dead ones too: a merge may make one segment of them. Below
 // 2^31, so that a RowIndex has room for the end of a block behind the last.
-inline constexpr std::int64_t kMostRows = 2'000'000'000;
+inline constexpr std::int64_t kMaxRows = 2'000'000'000;
 
 struct LiveCatalogOptions {
   // AUTO wants an IVF index from so many keys in a field on; below, scoring
@@ -64,7 +64,7 @@ struct LiveCatalogOptions {
   absl::Duration learn_interval = absl::Seconds(5);
   MergeLimits merge_limits;
   // Writes that lead to more are refused; fewer in tests.
-  std::int64_t max_row_count = kMostRows;
+  std::int64_t max_row_count = kMaxRows;
 };
 
 // State of one key field's index.
@@ -329,7 +329,7 @@ class LiveCatalog {
   absl::Status MoveLoadedKeys(const Snapshot& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // InvalidArgument naming "keys[...]" for a key beyond key_limits_, or not
-  // from kLeastCosineNorm to kMostCosineNorm under COSINE.
+  // from kMinCosineNorm to kMaxCosineNorm under COSINE.
   absl::Status CheckKeyLimits(const Item& item) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Makes key_limits_ what they should be once a model may be out of use.

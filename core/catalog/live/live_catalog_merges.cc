@@ -208,8 +208,8 @@ bool LiveCatalog::Pause::IsOn() const {
 
 // What fails takes up to minutes until it does.
 void LiveCatalog::Pause::Begin(absl::Duration first) {
-  constexpr int kMostDoublings = 6;
-  end = SteadyAfter(first * (1 << std::min(failure_count, kMostDoublings)));
+  constexpr int kMaxDoublings = 6;
+  end = SteadyAfter(first * (1 << std::min(failure_count, kMaxDoublings)));
   ++failure_count;
 }
 

@@ -25,7 +25,7 @@ namespace {
 
 // Of the items of writes that share one of the store, unless the first alone
 // has more: what follows waits for as long as the disk takes.
-constexpr std::size_t kMostGroupBytes = 16 << 20;
+constexpr std::size_t kMaxGroupBytes = 16 << 20;
 // A delete that takes so much memory while it is under way needs no room for
 // it.
 constexpr std::int64_t kSmallDeleteBytes = 16 << 20;
@@ -520,7 +520,7 @@ bool LiveCatalog::MayJoin(const PendingWrite& pending,
   for (const PendingWrite* member : group) {
     if (!member->in_group) continue;
     byte_count += member->byte_count;
-    if (byte_count > kMostGroupBytes) return false;
+    if (byte_count > kMaxGroupBytes) return false;
     // The second of a pair must learn what became of the first.
     if (!pending.request_id.empty() &&
         pending.request_id == member->request_id) {

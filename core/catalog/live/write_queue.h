@@ -25,7 +25,7 @@ template <typename T>
 class WriteQueue {
  public:
   // The most that one leader handles.
-  static constexpr std::size_t kMostTogether = 64;
+  static constexpr std::size_t kMaxTogether = 64;
 
   // Returns after `work` was handled, by this thread or another. `handle` gets
   // works in the order they came, at least one, this one first; it handles the
@@ -36,7 +36,7 @@ class WriteQueue {
            absl::FunctionRef<std::size_t(std::span<T* const> works)> handle) {
     Waiter waiter;
     waiter.work = &work;
-    std::array<T*, kMostTogether> works;
+    std::array<T*, kMaxTogether> works;
     std::size_t count = 0;
     {
       MutexLock lock(&mutex_);

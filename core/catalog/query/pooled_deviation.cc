@@ -43,10 +43,10 @@ double RelativeError(double deviation, std::span<const float> pooled_value) {
   // 1.96 of a normal number, and some more: how codes err is common to all
   // queries of an index, so that where it is more than expected, it is for all.
   constexpr double kNormDeviations = 2.25;
-  if (deviation == 0) return kLeastRelativeError;
+  if (deviation == 0) return kMinRelativeError;
   const double error = kNormDeviations * deviation / Norm(pooled_value);
   if (!std::isfinite(error)) return std::numeric_limits<double>::infinity();
-  return std::max(kLeastRelativeError, error);
+  return std::max(kMinRelativeError, error);
 }
 
 }  // namespace attendant

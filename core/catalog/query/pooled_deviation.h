@@ -30,10 +30,10 @@ double PooledDeviation(std::span<const PooledPart> parts,
 
 // What floats leave of any weights, where logits are within some 60 of another:
 // each is off by a few 2^-24 of itself.
-inline constexpr double kLeastRelativeError = 0x1p-15;
+inline constexpr double kMinRelativeError = 0x1p-15;
 
 // What 95 % of errors stay within, as a share of the norm and never less than
-// kLeastRelativeError: infinite for a value of norm 0 with a deviation, and
+// kMinRelativeError: infinite for a value of norm 0 with a deviation, and
 // where that is no number. Errors of many components have norms near to their
 // deviation; those of one are normal, and the widest.
 double RelativeError(double deviation, std::span<const float> pooled_value);

@@ -223,9 +223,9 @@ absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
 
 // Looks further, and at all in the end: an index may have nothing more to show.
 void QueryScan::Widen(const HeadScan& scan) {
-  constexpr int kMostWider = 3;
+  constexpr int kMaxWider = 3;
   constexpr std::int64_t kTimes = 4;
-  if (wider_count_++ == kMostWider) {
+  if (wider_count_++ == kMaxWider) {
     takes_every_key_ = true;
     return;
   }

@@ -32,9 +32,9 @@ void IdColumn::PrefetchBytes(RowIndex row) const {
 
 void IdColumn::Append(absl::string_view id) {
   // Ids of one start lie in one chunk.
-  constexpr std::size_t kMostBytes = kRowsPerStart * kMaxItemIdBytes;
+  constexpr std::size_t kMaxBytes = kRowsPerStart * kMaxItemIdBytes;
   if (row_count_ % kRowsPerStart == 0) {
-    if (left_ < kMostBytes) {
+    if (left_ < kMaxBytes) {
       chunks_.push_back(std::make_unique_for_overwrite<char[]>(chunk_bytes_));
       next_ = chunks_.back().get();
       left_ = chunk_bytes_;

@@ -11,7 +11,7 @@ namespace attendant {
 namespace {
 
 // Shares of the lists that are tried: halves of an octave, down to a quarter.
-constexpr int kMostHalvings = 4;
+constexpr int kMaxHalvings = 4;
 // What queries ask for.
 constexpr double kAskedRecalls[] = {0.95, 0.99};
 
@@ -49,7 +49,7 @@ void ChooseLists(const ListTree& tree, const SampleQueries& sample,
   };
   std::int64_t best = most;
   double best_cost = 0;
-  for (int halving = 0; halving <= kMostHalvings; ++halving) {
+  for (int halving = 0; halving <= kMaxHalvings; ++halving) {
     const auto count =
         std::llround(static_cast<double>(most) * std::exp2(-0.5 * halving));
     if (count < 1) break;

@@ -29,8 +29,8 @@ struct IvfTraining {
   std::int64_t key_count = 0;
   double square_distance = 0;  // to their lists' means, in the mean
 
-  // Drawn: no two trainings have the same, though they may have learned from the
-  // same keys.
+  // Drawn: no two trainings have the same, though they may have learned from
+  // the same keys.
   std::uint64_t id = 0;
 
   // Of the lists that a query does not visit. Not null.

@@ -147,7 +147,7 @@ const ListValues* ListIndex::ValuesOf(const ScanQuery& query,
 }
 
 bool ListIndex::HasCodesFor(const ScanQuery& query) const {
-  return dim() >= kLeastCodedDim && lists_.codes.usable() &&
+  return dim() >= kMinCodedDim && lists_.codes.usable() &&
          lists_.means->codes.usable() && !query.exhaustive &&
          query.bias == nullptr && query.projection == nullptr &&
          query.score_kind != ScoreKind::kAdditive &&

@@ -110,7 +110,7 @@ class ListIndex : public IvfIndex {
   static constexpr std::int64_t kCachedFloats = std::int64_t{1} << 18;
   // Errors of codes of fewer components are alike, not random, so that nothing
   // is known of their sum; and the floats of a key are few.
-  static constexpr std::int64_t kLeastCodedDim = 3;
+  static constexpr std::int64_t kMinCodedDim = 3;
   // Scored from floats where the sum is to be right, beside the k best, unless
   // 8 bits of few keys do: what attends most, so that its codes' errors don't
   // matter.

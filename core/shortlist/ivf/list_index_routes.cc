@@ -131,7 +131,7 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   options.bounds = goals.certified;
   route.complete = query.exhaustive || options.certified ||
                    goals.mass_precision > 0 ||
-                   (dim() < kLeastCodedDim && goals.probe_count == 0) ||
+                   (dim() < kMinCodedDim && goals.probe_count == 0) ||
                    route.probe_count >= list_count();
   if (route.complete && !options.certified) {
     options.rescore_count = kRescoreCount;

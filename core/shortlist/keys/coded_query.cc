@@ -13,7 +13,7 @@ namespace {
 constexpr float kMaxQueryCode = 127 * 256;
 
 // Its square times 2^5 is a float.
-constexpr double kMostSquared = 1e18;
+constexpr double kMaxSquared = 1e18;
 
 // Of a number of size at most 2^22: adding 1.5 x 2^23 leaves no room for more
 // than its integer. Unlike lrint it is no call.
@@ -125,7 +125,7 @@ bool CodedQuery::Take(const CutQuery& code, const KeyCodes& codes,
   }
   logit_norm_ = code.coded_norm * logit_factor;
   // Variances are products of their squares, as floats.
-  if (!(logit_norm_ < kMostSquared && codes.max_scale() < kMostSquared)) {
+  if (!(logit_norm_ < kMaxSquared && codes.max_scale() < kMaxSquared)) {
     return false;
   }
   view_ = {code.high, code.low, code.high_sum, code.low_sum,

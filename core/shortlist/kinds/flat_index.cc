@@ -25,11 +25,11 @@ constexpr std::size_t kSmallPageFloats = std::size_t{4} << 20;
 
 // Products of a row and the lists' means that a write waits for at most: 9 us
 // a row of many, 24 of one alone. Beyond, rows wait for a seal.
-constexpr std::int64_t kMostProducts = std::int64_t{1} << 20;
+constexpr std::int64_t kMaxProducts = std::int64_t{1} << 20;
 
 bool MayAssign(const IvfTraining* training) {
   return training != nullptr &&
-         training->means->list_count() * training->means->dim <= kMostProducts;
+         training->means->list_count() * training->means->dim <= kMaxProducts;
 }
 
 // Scores those of `rows`, all of them eligible, and nothing else.

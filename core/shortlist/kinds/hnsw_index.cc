@@ -29,10 +29,10 @@ namespace attendant {
 namespace {
 
 // Of HnswOptions.
-constexpr int kLeastLinks = 2;
-constexpr int kMostLinks = 256;
+constexpr int kMinLinks = 2;
+constexpr int kMaxLinks = 256;
 // The widest walk that calibration tries.
-constexpr std::int64_t kMostWidth = 4096;
+constexpr std::int64_t kMaxWidth = 4096;
 // A key met on a walk is found, tested and put into its place besides being
 // read: in units of reading it.
 constexpr double kCostOfStep = 1.1;
@@ -172,7 +172,7 @@ absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
   const auto is_key = [key_count](std::int32_t position) {
     return position >= 0 && position < key_count;
   };
-  if (link_count < kLeastLinks || link_count > kMostLinks ||
+  if (link_count < kMinLinks || link_count > kMaxLinks ||
       !is_key(entry_point)) {
     return none;
   }
@@ -242,7 +242,7 @@ absl::StatusOr<WidthCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
                            .cancelled = options.cancelled}));
   std::vector<std::int64_t> widths;
   // Walks as wide as a sixteenth of the keys score about all of them.
-  const std::int64_t most = std::min(kMostWidth, keys.key_count() / 16 + 1);
+  const std::int64_t most = std::min(kMaxWidth, keys.key_count() / 16 + 1);
   for (double width = 8; width <= static_cast<double>(most);
        width *= std::sqrt(2.0)) {
     widths.push_back(static_cast<std::int64_t>(width));

@@ -56,13 +56,13 @@ class BestLists {
   // Keys that are expected to score more. The normal distribution is a logistic
   // one of a cubic (Bowling et al. 2009), off by .00014 at most.
   double CountAbove(float score) const {
-    constexpr float kMostDeviations = 9;
+    constexpr float kMaxDeviations = 9;
     std::array<float, kBestLists> deviations;
     for (std::size_t i = 0; i < kBestLists; ++i) {
       deviations[i] = (score - products_[i]) * inverse_deviations_[i];
     }
-    for (float& d : deviations) d = d > -kMostDeviations ? d : -kMostDeviations;
-    for (float& d : deviations) d = d < kMostDeviations ? d : kMostDeviations;
+    for (float& d : deviations) d = d > -kMaxDeviations ? d : -kMaxDeviations;
+    for (float& d : deviations) d = d < kMaxDeviations ? d : kMaxDeviations;
     std::array<float, kBestLists> odds;
     for (std::size_t i = 0; i < kBestLists; ++i) {
       const float d = deviations[i];

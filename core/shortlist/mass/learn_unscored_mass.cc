@@ -27,15 +27,15 @@ constexpr std::int64_t kTrialQueries = 128;
 // next from those a step on.
 constexpr std::size_t kWindow = 128;
 constexpr std::size_t kWindowStep = 32;
-constexpr std::size_t kLeastTrials = 16;
+constexpr std::size_t kMinTrials = 16;
 // Of them, so many are to be held.
 constexpr double kCoverage = 0.95;
 // Where all keys are eligible, fewer than a guess draws: k then holds for
 // queries that are somewhat unlike any sample, too.
 constexpr std::int64_t kTrialDraws = 9;
 // Nothing is taken to be better than this, whatever so few queries say.
-constexpr double kLeastLogDeviation = 0.002;
-constexpr double kLeastUnseenFactor = 0.003;
+constexpr double kMinLogDeviation = 0.002;
+constexpr double kMinUnseenFactor = 0.003;
 constexpr std::int64_t kPassKeys = 1024;
 constexpr std::int64_t kBlockQueries = 64;
 
@@ -270,7 +270,7 @@ class UnscoredMassLearner {
 
   // Queries have norm 1.
   double LogitFactor(std::size_t sharpness) const {
-    return UnscoredMass::kLeastSharpness *
+    return UnscoredMass::kMinSharpness *
            std::exp2(static_cast<double>(sharpness)) / mass_.key_norm_;
   }
 
@@ -520,7 +520,7 @@ class UnscoredMassLearner {
     std::erase_if(trials, [](const Trial& trial) {
       return !std::isfinite(trial.Height());
     });
-    if (trials.size() < kLeastTrials) return {};
+    if (trials.size() < kMinTrials) return {};
     std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
       return a.Height() < b.Height();
     });
@@ -532,7 +532,7 @@ class UnscoredMassLearner {
       const Trials near = window.subspan(width / 4, width / 2);
       Trust trust = {.log_bias = MeanLogRatio(near)};
       trust.log_deviation =
-          std::max(kLeastLogDeviation, LogDeviation(near, trust.log_bias));
+          std::max(kMinLogDeviation, LogDeviation(near, trust.log_bias));
       measures.push_back({window[width / 2].Height(), trust.log_bias,
                           trust.log_deviation, UnseenFactorOf(window, trust)});
     }
@@ -577,14 +577,13 @@ class UnscoredMassLearner {
         needed.push_back(NeededFactor(trial, trust));
       }
     }
-    if (needed.empty()) return kLeastUnseenFactor;
+    if (needed.empty()) return kMinUnseenFactor;
     std::sort(needed.begin(), needed.end());
     // Of n numbers and one more from the same source, any is as likely to be
     // the greatest.
     const auto count = static_cast<double>(needed.size());
     const double at = std::min(count, std::ceil(kCoverage * (count + 1)));
-    return std::max(kLeastUnseenFactor,
-                    needed[static_cast<std::size_t>(at) - 1]);
+    return std::max(kMinUnseenFactor, needed[static_cast<std::size_t>(at) - 1]);
   }
 
   // With which the trial's interval just holds the truth.

@@ -74,7 +74,7 @@ std::vector<float> LearnedMass::KeptQueries() const {
                             }),
                 queries.end());
   std::vector<float> different;
-  if (queries.size() < kLeastQueries) return different;
+  if (queries.size() < kMinQueries) return different;
   for (const std::span<const float> query : queries) {
     different.insert(different.end(), query.begin(), query.end());
   }

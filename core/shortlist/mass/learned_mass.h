@@ -45,7 +45,7 @@ class LearnedMass {
   // Queries that are kept, of those that come.
   static constexpr std::size_t kKeptQueries = 256;
   // Fewer different ones say nothing: one caller may ask the same for ever.
-  static constexpr std::size_t kLeastQueries = 64;
+  static constexpr std::size_t kMinQueries = 64;
   // It is due after kKeptQueries, and each time that it was learned after so
   // many times as many as before: learning takes seconds, and what there is to
   // learn grows slowly.
@@ -74,7 +74,7 @@ class LearnedMass {
            due_count_.load(std::memory_order_relaxed);
   }
   // The queries that are kept, [count, dim] and all different, or nothing if
-  // they are fewer than kLeastQueries.
+  // they are fewer than kMinQueries.
   std::vector<float> KeptQueries() const;
   // What was learned from those that were kept. If it is not usable, what was
   // known stays. One at a time.

@@ -280,7 +280,7 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
       visited.coded->norm() * visited.logit_factor * key_norm_;
   const double height = HeightOf(visited, sharpness);
   // Both on the scale that they were measured on.
-  const double place = std::clamp(std::log2(sharpness / kLeastSharpness), 0.0,
+  const double place = std::clamp(std::log2(sharpness / kMinSharpness), 0.0,
                                   static_cast<double>(kSharpnessCount - 1));
   const double rate = std::clamp(-std::log2(visited.eligible_rate) / 2, 0.0,
                                  static_cast<double>(kLearnedRates - 1));
@@ -300,7 +300,7 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
                                                    at_rate(std::ceil(rate)),
                                                    rate - std::floor(rate));
   const double beyond = std::max(
-      1.0, sharpness / (kLeastSharpness * std::exp2(kSharpnessCount - 1)));
+      1.0, sharpness / (kMinSharpness * std::exp2(kSharpnessCount - 1)));
   return {.log_bias = beyond * measure.log_bias,
           .log_deviation = beyond * measure.log_deviation,
           .log_unseen_factor = beyond * std::log(measure.unseen_factor)};

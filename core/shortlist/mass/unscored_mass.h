@@ -183,9 +183,9 @@ class UnscoredMass {
   // logarithm. Below they are those of 2; above, errors of logs grow with the
   // sharpness, as gaps between logits do.
   static constexpr int kSharpnessCount = 8;
-  static constexpr double kLeastSharpness = 2;
+  static constexpr double kMinSharpness = 2;
   // Draws that must hold eligible keys for anything to be said.
-  static constexpr std::int64_t kLeastEligibleDraws = 8;
+  static constexpr std::int64_t kMinEligibleDraws = 8;
 
   // How far a guess may be trusted.
   struct Trust {
@@ -240,7 +240,7 @@ class UnscoredMass {
     std::int64_t eligible_count = 0;  // draws that hold an eligible key
 
     // Whether they say anything.
-    bool suffice() const { return eligible_count >= kLeastEligibleDraws; }
+    bool suffice() const { return eligible_count >= kMinEligibleDraws; }
   };
 
   std::int64_t direction_count() const {

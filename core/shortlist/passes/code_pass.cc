@@ -314,9 +314,9 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 // is on, and took more than three times as long.
 void CodePass::NarrowMargins() {
   // The error of the k-th best code averages out where there are as many.
-  constexpr std::int64_t kLeastLosing = 20;
+  constexpr std::int64_t kMinLosing = 20;
   if (options_.lost_count == 0 || options_.certified ||
-      options_.rescore_count > 0 || k_ < kLeastLosing ||
+      options_.rescore_count > 0 || k_ < kMinLosing ||
       k_ > static_cast<std::int64_t>(kept_.size)) {
     return;
   }
@@ -330,13 +330,13 @@ void CodePass::NarrowMargins() {
     }
     return above;
   }();
-  constexpr float kLeastMargin = 1e-30f;  // divides
+  constexpr float kMinMargin = 1e-30f;  // divides
   const auto size = static_cast<std::int64_t>(kept_.size);
   // Steps below the k-th best.
   places_.resize(std::max(places_.size(), kept_.size));
   for (std::size_t i = 0; i < kept_.size; ++i) {
     places_[i] = (threshold_ - kept_.logits[i]) *
-                 (float{kBins} / (kept_.margins[i] + kLeastMargin));
+                 (float{kBins} / (kept_.margins[i] + kMinMargin));
   }
   const auto count_below = [&](int steps) {
     return ActiveKernels().CountAtLeast(places_.data(), size,

@@ -41,7 +41,7 @@ constexpr std::int64_t kKeysPerDraw = 250;
 // Draws beyond those that the first ones call for, where these leave more than
 // this much of what they may: an interval of logs is somewhat wider than that.
 constexpr double kMoreDraws = 1.2;
-constexpr double kMostLeft = 0.95;
+constexpr double kMaxLeft = 0.95;
 // Draws between two looks at the interrupt.
 constexpr std::size_t kPollDraws = 4096;
 // Blocks ahead of their turn that are asked for.
@@ -324,7 +324,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
     const double left = std::sqrt(drawn.variance) / (drawn.mean + kept_ratio) /
                         WantedDeviation();
     const double more = kMoreDraws * static_cast<double>(count) * left * left;
-    if (!(left > kMostLeft) || more > most) break;
+    if (!(left > kMaxLeft) || more > most) break;
     count = static_cast<std::int64_t>(more);
   }
   const double tail = std::exp(log_tail - rest.max);

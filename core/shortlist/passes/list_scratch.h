@@ -42,14 +42,14 @@ class ListScratch {
   // After a scan: nothing of the passes is asked for any more.
   void GiveBack() {
     for (std::unique_ptr<CodePass>& pass : passes_) {
-      if (pass->room() > kMostRoom) pass = std::make_unique<CodePass>();
+      if (pass->room() > kMaxRoom) pass = std::make_unique<CodePass>();
     }
   }
 
  private:
   // A shortlist of 16,000: what a scan of that takes, the memory anew does not
   // lengthen.
-  static constexpr std::size_t kMostRoom = std::size_t{1} << 15;
+  static constexpr std::size_t kMaxRoom = std::size_t{1} << 15;
 
   std::vector<std::unique_ptr<CodePass>> passes_;
   std::array<ListVisit, kMaxTogether + 1> visits_;

@@ -17,7 +17,7 @@ namespace {
 // Two write buffers that become tables, and 1 MiB for small files.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{33} << 20;
 // Of the file system; lets one of a few MiB be used too.
-constexpr std::uint64_t kLeastReserveShare = 16;
+constexpr std::uint64_t kMinReserveShare = 16;
 // Of the reserve, and left of it when it is used.
 constexpr std::uint64_t kUsedShare = 8;
 
@@ -47,7 +47,7 @@ absl::Status CheckDiskSpace(const std::string& path, std::uint64_t bytes,
                             DiskReserve reserve) {
   ATTENDANT_ASSIGN_OR_RETURN(const DiskSpace space, SpaceOf(path));
   const auto [total, free] = space;
-  std::uint64_t kept = std::min(kReserveBytes, total / kLeastReserveShare);
+  std::uint64_t kept = std::min(kReserveBytes, total / kMinReserveShare);
   if (reserve == DiskReserve::kUsed) kept /= kUsedShare;
   const std::uint64_t wanted = bytes + kept;
   if (total == 0 || free >= wanted) return absl::OkStatus();

@@ -192,8 +192,8 @@ class Files {
   // Makes `to` a copy of the file `from`, as FileWriter does.
   absl::Status CopyFile(const std::string& from, const std::string& to) const;
 
-  // Removes a file, or a directory that is empty. OK if there is none. It may be
-  // back after a power cut, until its directory is synced.
+  // Removes a file, or a directory that is empty. OK if there is none. It may
+  // be back after a power cut, until its directory is synced.
   absl::Status RemoveFile(const std::string& path) const;
 
   // Removes the directory and all below it, for good. OK if there is none.

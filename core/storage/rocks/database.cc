@@ -528,11 +528,11 @@ absl::Status Database::GetAll(
   options.snapshot = state.snapshot();
   // The items of a request, as many as together have so many bytes; the others
   // are read one by one.
-  constexpr std::size_t kMostTogether = 256;
+  constexpr std::size_t kMaxTogether = 256;
   options.value_size_soft_limit = 4 << 20;
   rocksdb::ColumnFamilyHandle* const column = db->DefaultColumnFamily();
-  for (std::size_t begin = 0; begin < keys.size(); begin += kMostTogether) {
-    const std::size_t count = std::min(kMostTogether, keys.size() - begin);
+  for (std::size_t begin = 0; begin < keys.size(); begin += kMaxTogether) {
+    const std::size_t count = std::min(kMaxTogether, keys.size() - begin);
     const auto batch = keys.subspan(begin, count);
     const std::vector<rocksdb::Slice> slices(batch.begin(), batch.end());
     std::vector<rocksdb::PinnableSlice> values(count);

@@ -19,7 +19,7 @@
 #include "core/storage/catalogs/model_files.h"
 #include "core/storage/files/data_directory.h"
 #include "core/storage/files/files.h"
-#include "core/storage/files/nameless_files.h"
+#include "core/storage/files/unlinked_files.h"
 #include "core/storage/records/alias_codec.h"
 #include "core/storage/records/catalog_record_codec.h"
 #include "core/storage/records/model_codec.h"
@@ -437,7 +437,7 @@ class RocksStore : public Store {
   const DataDirectory directory_;  // first: its lock goes last
   const DatabaseResources resources_;
   const std::unique_ptr<Database> catalogs_;
-  NamelessFiles scratch_files_;
+  UnlinkedFiles scratch_files_;
   SnapshotFiles snapshots_;
   // Held from reading the list's sequence to writing the next.
   mutable Mutex mutex_;

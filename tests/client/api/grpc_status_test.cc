@@ -43,8 +43,8 @@ TEST(GrpcStatusTest, DecodesFieldReasonAndDelay) {
                                "(try again in 250ms)"));
   EXPECT_EQ(FieldOf(status), "query.vector.values[17]");
   EXPECT_EQ(ReasonOf(status), "QUEUE_FULL");
-  EXPECT_EQ(DetailsOf(status).details_size(), 3);
-  EXPECT_EQ(DetailsOf(absl::NotFoundError("no file")).details_size(), 0);
+  EXPECT_EQ(RpcDetailsOf(status).details_size(), 3);
+  EXPECT_EQ(RpcDetailsOf(absl::NotFoundError("no file")).details_size(), 0);
   EXPECT_EQ(RetryInfoDelayOf(status), absl::Milliseconds(250));
   EXPECT_EQ(RetryInfoDelayOf(absl::UnavailableError("gone")), std::nullopt);
 }

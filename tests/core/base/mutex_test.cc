@@ -53,7 +53,7 @@ TEST(CondVarTest, NotifyWakesWhoWaits) {
 }
 
 TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
-  constexpr int kMostWaits = 10;  // of which some may be without cause
+  constexpr int kMaxWaits = 10;  // of which some may be without cause
   Counter counter;
   std::thread other;
   int wait_count = 0;
@@ -69,13 +69,13 @@ TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
       counter.value = 1;
       counter.changed.NotifyAll();
     });
-    while (counter.value == 0 && wait_count < kMostWaits) {
+    while (counter.value == 0 && wait_count < kMaxWaits) {
       counter.changed.WaitWithTimeout(&counter.mutex, absl::InfiniteDuration());
       ++wait_count;
     }
   }
   other.join();
-  EXPECT_LT(wait_count, kMostWaits);
+  EXPECT_LT(wait_count, kMaxWaits);
 }
 
 // Nobody notifies: only the timeout ends the wait, and the lock is held after.

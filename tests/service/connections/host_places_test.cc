@@ -44,7 +44,7 @@ TEST(HostPlacesTest, OfManyConnectionsSomeAreLookedAt) {
   for (int i = 1000; i < 1999; ++i) places.Add("b", i);
   EXPECT_THAT(
       places.CandidatesFor("c"),
-      AllOf(SizeIs(HostPlaces::kMostCandidates), Each(AllOf(Ge(0), Le(999)))));
+      AllOf(SizeIs(HostPlaces::kMaxCandidates), Each(AllOf(Ge(0), Le(999)))));
 }
 
 }  // namespace

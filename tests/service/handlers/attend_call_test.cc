@@ -504,11 +504,11 @@ TEST_F(AttendCallTest, BesideOthersOnlyTheLightestRunWhereTheyArrive) {
     EXPECT_EQ(pool_->counts().elsewhere_turn_count, count) << usual;
   };
   expect_elsewhere(LightQueries::kMost / 2, 1);
-  expect_elsewhere((LightQueries::kMost + LightQueries::kMostAlone) / 2, 1);
+  expect_elsewhere((LightQueries::kMost + LightQueries::kMaxAlone) / 2, 1);
   blocker_.Release();
   AwaitIdleWorkers();
-  expect_elsewhere((LightQueries::kMost + LightQueries::kMostAlone) / 2, 2);
-  expect_elsewhere(2 * LightQueries::kMostAlone, 2);
+  expect_elsewhere((LightQueries::kMost + LightQueries::kMaxAlone) / 2, 2);
+  expect_elsewhere(2 * LightQueries::kMaxAlone, 2);
 }
 
 TEST_F(AttendCallTest, OnlyWhatSharesPassesIsTakenAlong) {

@@ -448,7 +448,7 @@ TEST(WorkerPoolTest, WhatIsPausedEndsWhenThePoolStops) {
 TEST(WorkerPoolTest, NoMoreThanSomeArePaused) {
   std::vector<std::unique_ptr<LongWork>> works;
   WorkerPool pool({.thread_count = 1, .max_waiting_count = 1000});
-  for (int i = 0; i < WorkerPool::kMostPaused + 10; ++i) {
+  for (int i = 0; i < WorkerPool::kMaxPaused + 10; ++i) {
     const auto caller = static_cast<std::uint64_t>(i);
     works.push_back(std::make_unique<LongWork>(pool, caller));
     pool.Add(works.back().get());
@@ -457,7 +457,7 @@ TEST(WorkerPoolTest, NoMoreThanSomeArePaused) {
     return std::count_if(works.begin(), works.end(),
                          [](const auto& work) { return work->has_started(); });
   };
-  while (started_count() < WorkerPool::kMostPaused + 1) {
+  while (started_count() < WorkerPool::kMaxPaused + 1) {
     std::this_thread::yield();
   }
   for (const auto& work : works) work->LetEnd();

@@ -17,7 +17,7 @@ using Connections = std::vector<CallWatch::Connection>;
 // Largest messages have 2 s, after 10.
 constexpr CallWatch::Options kOptions = {
     .stall_time = absl::Seconds(10),
-    .max_message_bytes = 2 * CallWatch::kLeastBytesPerSecond,
+    .max_message_bytes = 2 * CallWatch::kMinBytesPerSecond,
     .max_stream_count = 100};
 
 TEST(CallWatchTest, AnEighthOfMemoryIsForCallsAndNeverLessThanForFour) {
@@ -76,7 +76,7 @@ TEST_F(SilenceTest, WhoSendsMessagesOrBytesIsWaitedFor) {
     EXPECT_THAT(Look(10 * i, 5, 4, i, 0), IsEmpty());
   }
   // Many large messages at once over a thin line; then nothing.
-  constexpr std::int64_t kRate = CallWatch::kLeastBytesPerSecond;
+  constexpr std::int64_t kRate = CallWatch::kMinBytesPerSecond;
   for (int i = 0; i < 100; ++i) {
     EXPECT_THAT(Look(100 + i, 5, 4, 10, i * kRate), IsEmpty());
   }

@@ -33,7 +33,7 @@ TEST(ReadWatchTest, WhoKeepsAnotherUnreadGoes) {
 
 TEST(ReadWatchTest, TheLongerSomebodyWaitsTheLessIsMuch) {
   ReadWatch watch;
-  constexpr std::int64_t kLeast = ReadWatch::kLeastMuch;
+  constexpr std::int64_t kLeast = ReadWatch::kMinMuch;
   std::vector<int> ended;
   std::int64_t looks = 0;
   while (ended.empty() && looks < 100) {

@@ -94,7 +94,7 @@ TEST_F(StallWatchTest, WhoIsWaitedForTooLongIsCancelled) {
   StallWatch::Wait of_read(watch, read);
   StallWatch::Wait of_taken(watch, taken);
   of_brief.Begin(0);
-  of_long.Begin(StallWatch::kLeastBytesPerSecond);  // has a second more
+  of_long.Begin(StallWatch::kMinBytesPerSecond);  // has a second more
   of_read.BeginRead();
   of_taken.Begin(0);
   of_taken.End();

@@ -464,17 +464,17 @@ TEST(RecorderTest, WhatCanNotWaitIsCountedAndNotSent) {
   Recorder recorder({"requests"},
                     RateProfile::Constant(1, absl::Seconds(1)).Slices(),
                     SteadyNow());
-  for (std::int64_t i = 0; i < LoadResult::kMostWaiting; ++i) {
+  for (std::int64_t i = 0; i < LoadResult::kMaxWaiting; ++i) {
     ASSERT_TRUE(recorder.Send(0));
   }
   EXPECT_FALSE(recorder.Send(0));
-  EXPECT_EQ(recorder.Look().waiting_count, LoadResult::kMostWaiting);
-  for (std::int64_t i = 0; i < LoadResult::kMostWaiting; ++i) {
+  EXPECT_EQ(recorder.Look().waiting_count, LoadResult::kMaxWaiting);
+  for (std::int64_t i = 0; i < LoadResult::kMaxWaiting; ++i) {
     recorder.Answer(0, 0, absl::OkStatus(), 1);
   }
   const LoadResult result = recorder.Take(absl::Seconds(1));
   EXPECT_EQ(result.unsent_count, 1);
-  EXPECT_EQ(result.total.answered_count(), LoadResult::kMostWaiting);
+  EXPECT_EQ(result.total.answered_count(), LoadResult::kMaxWaiting);
 }
 
 // A slow answer makes its own slice no longer, and counts in the later one.
@@ -521,7 +521,7 @@ TEST(RecorderTest, MessagesAreBounded) {
     recorder.Answer(0, 0, absl::InternalError(std::to_string(i)), 1);
   }
   const LoadResult result = recorder.Take(absl::Seconds(1));
-  EXPECT_EQ(result.error_counts.size(), LoadResult::kMostMessages + 1);
+  EXPECT_EQ(result.error_counts.size(), LoadResult::kMaxMessages + 1);
   EXPECT_EQ(result.error_counts.at("other messages"), 50);
 }
 

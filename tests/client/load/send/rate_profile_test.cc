@@ -134,7 +134,7 @@ TEST(ScheduleTest, PoissonArrivalsFollowARamp) {
         static_cast<double>(counts[static_cast<std::size_t>(i)]) - expected;
     statistic += off * off / expected;
   }
-  EXPECT_GT(ChiSquarePValue(statistic, kPieces), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(statistic, kPieces), kMinPValue);
 }
 
 }  // namespace

@@ -138,7 +138,7 @@ TEST_F(WireSenderTest, OpensAConnectionWhereTheOthersHaveNoRoom) {
   port_ = server.port();
   Connect();
   std::vector<std::future<absl::Status>> calls;
-  for (int i = 0; i < WireSender::kMostCalls; ++i) calls.push_back(Send());
+  for (int i = 0; i < WireSender::kMaxCalls; ++i) calls.push_back(Send());
   EXPECT_EQ(sender_->connection_count(), 1);
   calls.push_back(Send());
   EXPECT_EQ(sender_->connection_count(), 2);
@@ -148,7 +148,7 @@ TEST_F(WireSenderTest, OpensAConnectionWhereTheOthersHaveNoRoom) {
   }
   // There is room again.
   calls.clear();
-  for (int i = 0; i < 2 * WireSender::kMostCalls; ++i) calls.push_back(Send());
+  for (int i = 0; i < 2 * WireSender::kMaxCalls; ++i) calls.push_back(Send());
   EXPECT_EQ(sender_->connection_count(), 2);
   sender_->Cancel();
   for (std::future<absl::Status>& call : calls) call.wait();

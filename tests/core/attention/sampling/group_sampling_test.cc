@@ -121,7 +121,7 @@ TEST(SampleGroupsWithReplacementTest, FrequenciesAreProbabilities) {
   const std::vector<double> probabilities = groups.Probabilities();
   const std::vector<std::int64_t> items = groups.ItemsOf(drawn);
   ASSERT_EQ(items.size(), kGroupDraws);
-  EXPECT_GT(ChiSquarePValue(probabilities, CountsOf(items, 9)), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(probabilities, CountsOf(items, 9)), kMinPValue);
   for (std::size_t d = 0; d < items.size(); ++d) {
     ASSERT_NEAR(drawn.slate.draws[d].log_weight,
                 std::log(probabilities[static_cast<std::size_t>(items[d])]),
@@ -149,7 +149,7 @@ TEST(SampleGroupsWithReplacementTest, DrawsAreIndependent) {
     ++counts[static_cast<std::size_t>(3 * items[d] + items[d + 1])];
   }
   for (std::size_t i = 0; i < 9; ++i) want[i] = one[i / 3] * one[i % 3];
-  EXPECT_GT(ChiSquarePValue(want, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(want, counts), kMinPValue);
 }
 
 TEST(SampleGroupsWithoutReplacementTest, SlatesHaveTheirProbabilities) {
@@ -178,7 +178,7 @@ TEST(SampleGroupsWithoutReplacementTest, SlatesHaveTheirProbabilities) {
       probabilities.push_back(probability);
       counts.push_back(frequencies[items]);
     }
-    EXPECT_GT(ChiSquarePValue(probabilities, counts), kLeastPValue) << k;
+    EXPECT_GT(ChiSquarePValue(probabilities, counts), kMinPValue) << k;
   }
 }
 
@@ -230,8 +230,8 @@ TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
                 1 - std::exp(-p * std::exp(-kappa)), 100 * kRounding);
   }
   const std::vector<double> even(20, .05);
-  EXPECT_GT(ChiSquarePValue(even, counts), kLeastPValue);
-  EXPECT_GT(ChiSquarePValue(even, next_counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(even, counts), kMinPValue);
+  EXPECT_GT(ChiSquarePValue(even, next_counts), kMinPValue);
 }
 
 TEST(SampleGroupsWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {

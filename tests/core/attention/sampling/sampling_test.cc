@@ -77,7 +77,7 @@ TEST(SampleWithReplacementTest, FrequenciesAreWeights) {
   for (const Draw& draw : slate.draws) {
     ++counts[static_cast<std::size_t>(draw.index)];
   }
-  EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kMinPValue);
 }
 
 TEST(SampleWithReplacementTest, DrawsAreIndependent) {
@@ -92,7 +92,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependent) {
                                       slate.draws[d + 1].index)];
   }
   for (std::size_t i = 0; i < 9; ++i) want[i] = weights[i / 3] * weights[i % 3];
-  EXPECT_GT(ChiSquarePValue(want, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(want, counts), kMinPValue);
 }
 
 TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
@@ -103,7 +103,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
         DrawWithReplacement(kLogits, 1, static_cast<std::uint64_t>(seed));
     ++counts[static_cast<std::size_t>(slate.draws[0].index)];
   }
-  EXPECT_GT(ChiSquarePValue(weights, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(weights, counts), kMinPValue);
 }
 
 TEST(SampleWithReplacementTest, ProbabilitiesAreTheDefinitions) {
@@ -146,7 +146,7 @@ TEST(SampleWithReplacementTest, ExtremesHold) {
     EXPECT_NEAR(draw.log_weight, -std::numbers::ln2, 2 * kEpsilon);
     ++counts[static_cast<std::size_t>(draw.index / 2)];
   }
-  EXPECT_GT(ChiSquarePValue({.5, .5}, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue({.5, .5}, counts), kMinPValue);
 }
 
 TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
@@ -157,7 +157,7 @@ TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
         kLogits, keys, 1, static_cast<std::uint64_t>(seed));
     ++counts[static_cast<std::size_t>(slate.draws[0].index)];
   }
-  EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kMinPValue);
 }
 
 TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
@@ -169,7 +169,7 @@ TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
     ++counts[static_cast<std::size_t>(
         DrawWithoutReplacement(logits, keys, 1, 9).draws[0].index)];
   }
-  EXPECT_GT(ChiSquarePValue(Softmax(logits), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(Softmax(logits), counts), kMinPValue);
 }
 
 // Slates of k of n items, with every ordered slate's probability known.
@@ -210,7 +210,7 @@ TEST_P(EnumerationTest, SlatesHaveTheirProbabilities) {
   }
   EXPECT_NEAR(std::accumulate(probabilities.begin(), probabilities.end(), 0.0),
               1, static_cast<double>(probabilities.size() * n) * kEpsilon);
-  EXPECT_GT(ChiSquarePValue(probabilities, counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(probabilities, counts), kMinPValue);
 }
 
 INSTANTIATE_TEST_SUITE_P(Slates, EnumerationTest,
@@ -283,8 +283,7 @@ TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
     const double u = std::exp(-std::exp(-*slate.kappa));
     ++counts[static_cast<std::size_t>(20 * u)];
   }
-  EXPECT_GT(ChiSquarePValue(std::vector<double>(20, .05), counts),
-            kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(std::vector<double>(20, .05), counts), kMinPValue);
 }
 
 TEST(SampleWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
@@ -417,7 +416,7 @@ TEST(SampleWithoutReplacementTest, AllEqualIsUniform) {
     EXPECT_NEAR(slate.draws[1].log_weight, -std::log(3.0), 8 * kEpsilon);
     ++counts[static_cast<std::size_t>(slate.draws[1].index)];
   }
-  EXPECT_GT(ChiSquarePValue(std::vector<double>(4, .25), counts), kLeastPValue);
+  EXPECT_GT(ChiSquarePValue(std::vector<double>(4, .25), counts), kMinPValue);
 }
 
 TEST(SampleWithoutReplacementTest, ExtremesHold) {

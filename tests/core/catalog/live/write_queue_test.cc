@@ -73,7 +73,7 @@ TEST(WriteQueueTest, WhatALeaderLeavesStaysInLine) {
 }
 
 TEST(WriteQueueTest, ALeaderIsGivenABoundedNumber) {
-  const std::size_t most = WriteQueue<Work>::kMostTogether;
+  const std::size_t most = WriteQueue<Work>::kMaxTogether;
   EXPECT_EQ(HandleBehindAFirst(most + 3, 1000),
             (std::vector<std::size_t>{most, 3}));
 }

@@ -225,7 +225,7 @@ TEST_F(DrawRowsTest, DrawsComeAsOftenAsTheySay) {
     ++first[ids[0]];
     ++second[ids[1]];
   }
-  EXPECT_GT(PValueOf(drawn, first, kSlates), kLeastPValue);
+  EXPECT_GT(PValueOf(drawn, first, kSlates), kMinPValue);
   // The second is y after some x: q_y sum over x of q_x / (1 - q_x).
   double odds = 0;
   for (const auto& [id, weight] : drawn) odds += weight / (1 - weight);
@@ -233,7 +233,7 @@ TEST_F(DrawRowsTest, DrawsComeAsOftenAsTheySay) {
   for (const auto& [id, weight] : drawn) {
     of_second[id] = weight * (odds - weight / (1 - weight));
   }
-  EXPECT_GT(PValueOf(of_second, second, kSlates), kLeastPValue);
+  EXPECT_GT(PValueOf(of_second, second, kSlates), kMinPValue);
 
   Weights counts;
   for (std::int64_t seed = 0; seed < 40; ++seed) {
@@ -247,7 +247,7 @@ TEST_F(DrawRowsTest, DrawsComeAsOftenAsTheySay) {
                   1e-9);
     }
   }
-  EXPECT_GT(PValueOf(drawn, counts, 4000), kLeastPValue);
+  EXPECT_GT(PValueOf(drawn, counts, 4000), kMinPValue);
 }
 
 TEST_F(DrawRowsTest, FirstDrawsAreAsNearToTheSoftmaxAsStated) {

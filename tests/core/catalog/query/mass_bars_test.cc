@@ -33,7 +33,7 @@ constexpr double kTemperatures[] = {0.1, 0.05};
 constexpr double kRounding = 0x1p-20 / 0.05;
 // Of 120 answers of which 95 % hold, fewer than 106 do once in 1,000 times.
 constexpr int kAnswers = kQueryCount * 2;
-constexpr int kLeastHeld = 106;
+constexpr int kMinHeld = 106;
 
 // One query at one temperature, and the truth.
 struct Case {
@@ -248,10 +248,10 @@ Tally Count(const AttendQuery& query, double slack,
 
 TEST(MassBarsTest, UnstatedPrecisionIsWhatIsSaid) {
   const Tally tally = Count({}, kRounding);
-  EXPECT_GE(tally.held, kLeastHeld);
-  EXPECT_GE(tally.returned_held, kLeastHeld);
-  EXPECT_GE(tally.entropy_held, kLeastHeld);
-  EXPECT_GE(tally.count_held, kLeastHeld);
+  EXPECT_GE(tally.held, kMinHeld);
+  EXPECT_GE(tally.returned_held, kMinHeld);
+  EXPECT_GE(tally.entropy_held, kMinHeld);
+  EXPECT_GE(tally.count_held, kMinHeld);
   EXPECT_EQ(tally.exact, 0);
   EXPECT_LE(Percentile(tally.widths, 0.5), 4 * Percentile(tally.errors, 0.95));
   // Of what was not scored only the lists are known.
@@ -265,10 +265,10 @@ TEST(MassBarsTest, StatedPrecisionIsReached) {
     AttendQuery query;
     query.mass_precision = precision;
     const Tally tally = Count(query, kRounding, ManyItems());
-    EXPECT_GE(tally.held, kLeastHeld);
-    EXPECT_GE(tally.returned_held, kLeastHeld);
-    EXPECT_GE(tally.entropy_held, kLeastHeld);
-    EXPECT_GE(tally.count_held, kLeastHeld);
+    EXPECT_GE(tally.held, kMinHeld);
+    EXPECT_GE(tally.returned_held, kMinHeld);
+    EXPECT_GE(tally.entropy_held, kMinHeld);
+    EXPECT_GE(tally.count_held, kMinHeld);
     EXPECT_EQ(tally.exact, 0);
     EXPECT_LE(Percentile(tally.errors, 0.95), precision);
     EXPECT_LE(tally.errors.back(), 5 * precision);
@@ -285,9 +285,9 @@ TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
     AttendQuery query;
     query.mass_precision = precision;
     const Tally tally = Count(query, kRounding, FewKeys());
-    EXPECT_GE(tally.held, kLeastHeld);
-    EXPECT_GE(tally.entropy_held, kLeastHeld);
-    EXPECT_GE(tally.count_held, kLeastHeld);
+    EXPECT_GE(tally.held, kMinHeld);
+    EXPECT_GE(tally.entropy_held, kMinHeld);
+    EXPECT_GE(tally.count_held, kMinHeld);
     EXPECT_LT(tally.exact, kAnswers / 2);
   }
 }
@@ -298,10 +298,10 @@ TEST(MassBarsTest, IntervalsHoldWhereKeysRecur) {
   AttendQuery query;
   query.mass_precision = 0.02;
   const Tally tally = Count(query, kRounding, recurring);
-  EXPECT_GE(tally.held, kLeastHeld);
-  EXPECT_GE(tally.returned_held, kLeastHeld);
-  EXPECT_GE(tally.entropy_held, kLeastHeld);
-  EXPECT_GE(tally.count_held, kLeastHeld);
+  EXPECT_GE(tally.held, kMinHeld);
+  EXPECT_GE(tally.returned_held, kMinHeld);
+  EXPECT_GE(tally.entropy_held, kMinHeld);
+  EXPECT_GE(tally.count_held, kMinHeld);
   EXPECT_EQ(tally.exact, 0);
 }
 
@@ -417,7 +417,7 @@ TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {
                        static_cast<double>(smallest));
     }
     ASSERT_GE(reachable, kQueryCount) << mass;
-    EXPECT_GE(held, kLeastHeld * reachable / kAnswers) << mass;
+    EXPECT_GE(held, kMinHeld * reachable / kAnswers) << mass;
     std::sort(ratios.begin(), ratios.end());
     EXPECT_LE(Percentile(ratios, 0.5), mass > 0.9 ? 1.25 : 1.1) << mass;
     // From codes, not from all floats.

@@ -49,11 +49,11 @@ TEST(PooledDeviationTest, NothingPooledFromCodesIsNotOff) {
   part.log_sum_variance = 0;
   EXPECT_EQ(DeviationOf(part), 0);
   const std::vector<float> zero = {0, 0};
-  EXPECT_EQ(RelativeError(0, zero), kLeastRelativeError);
+  EXPECT_EQ(RelativeError(0, zero), kMinRelativeError);
   EXPECT_EQ(RelativeError(0.1, zero), std::numeric_limits<double>::infinity());
   const std::vector<float> value = {3, 4};
   EXPECT_NEAR(RelativeError(0.1, value), 2.25 * 0.1 / 5, 1e-12);
-  EXPECT_EQ(RelativeError(1e-6, value), kLeastRelativeError);
+  EXPECT_EQ(RelativeError(1e-6, value), kMinRelativeError);
 }
 
 // As where a sum was beyond what it is kept in: not the surest of values.

@@ -525,7 +525,7 @@ class IvfCarryTest : public IvfTrainingTest {
   static constexpr std::int64_t kQueries = 120;
   // Of 120 queries of which 95 % are held, fewer than 106 are once in 1,000
   // times.
-  static constexpr int kLeastHeld = 106;
+  static constexpr int kMinHeld = 106;
 
   struct Piece {
     std::unique_ptr<KeyIndex> index;
@@ -645,13 +645,13 @@ class IvfCarryTest : public IvfTrainingTest {
 
 TEST_F(IvfCarryTest, MassesOfSeveralIndexesHold) {
   const Piece pieces[] = {Rows(0, 4500), Rows(4500, 5600), Rows(5600, kRows)};
-  EXPECT_GE(CountHeld(pieces), kLeastHeld);
+  EXPECT_GE(CountHeld(pieces), kMinHeld);
 }
 
 TEST_F(IvfCarryTest, SoTheyDoOfFewerKeysThanTheTrainingHad) {
   for (const std::int64_t end : {5600, 4500, 3000, 1500}) {
     const Piece one[] = {Rows(0, end)};
-    EXPECT_GE(CountHeld(one), kLeastHeld) << end;
+    EXPECT_GE(CountHeld(one), kMinHeld) << end;
   }
 }
 
@@ -690,29 +690,29 @@ TEST_F(IvfCarryTest, SoTheyDoWhereKeysLieCloserThanWhatWasLearned) {
     }
     held += Holds(results[0], results[1]) ? 1 : 0;
   }
-  EXPECT_GE(held, kLeastHeld);
+  EXPECT_GE(held, kMinHeld);
 }
 
 TEST_F(IvfCarryTest, SoTheyDoWhereSomeRowsAreGone) {
   const Piece some[] = {Without(9, Rows(0, 4500)), Rows(4500, 5600),
                         Without(3, Rows(5600, kRows))};
-  EXPECT_GE(CountHeld(some), kLeastHeld);
+  EXPECT_GE(CountHeld(some), kMinHeld);
   // The last chooses for itself, or scores row by row.
   const Piece most[] = {Rows(0, 4500), Rows(4500, 5600),
                         Without(2, Rows(5600, kRows))};
-  EXPECT_GE(CountHeld(most), kLeastHeld);
+  EXPECT_GE(CountHeld(most), kMinHeld);
 }
 
 TEST_F(IvfCarryTest, AndWhereTheSmallestComesFirst) {
   const Piece pieces[] = {Rows(5600, kRows), Rows(4500, 5600), Rows(0, 4500)};
-  EXPECT_GE(CountHeld(pieces), kLeastHeld);
+  EXPECT_GE(CountHeld(pieces), kMinHeld);
 }
 
 TEST_F(IvfCarryTest, AndOfRowsThatAreNotSealedYet) {
   const Piece pieces[] = {Rows(0, 4500), Rows(4500, 5920),
                           Without(5, GrowingRows(5920, 5960)),
                           GrowingRows(5960, kRows)};
-  EXPECT_GE(CountHeld(pieces), kLeastHeld);
+  EXPECT_GE(CountHeld(pieces), kMinHeld);
   std::int64_t scored = 0;
   for (const Result& result : Ask(pieces, 0, kQueries)) {
     scored += result.growing_scored_count;

@@ -67,7 +67,7 @@ TEST(LearnedMassTest, KeepsAllWithTheSameProbability) {
 
 TEST(LearnedMassTest, QueriesThatRepeatSayNothing) {
   LearnedMass mass(UnscoredMass(), 1);
-  const auto few = static_cast<std::int64_t>(LearnedMass::kLeastQueries) - 1;
+  const auto few = static_cast<std::int64_t>(LearnedMass::kMinQueries) - 1;
   for (int i = 0; i < 100; ++i) AskNumbers(mass, 1, few);
   EXPECT_TRUE(mass.is_due());
   EXPECT_THAT(mass.KeptQueries(), IsEmpty());

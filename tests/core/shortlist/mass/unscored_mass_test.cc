@@ -249,7 +249,7 @@ Tally Count(double temperature, const Bitmap* allowed = nullptr,
 
 // Of 200 queries of which 95 % are held, fewer than 181 are held once in 375
 // times.
-constexpr double kLeastHeld = 0.905;
+constexpr double kMinHeld = 0.905;
 
 constexpr double kTemperatures[] = {1.0, 0.2, 0.1, 0.05, 0.02};
 // A filter takes more lists, as these do for the third that it leaves.
@@ -267,7 +267,7 @@ Bitmap ThirdOfRows() {
 TEST(UnscoredMassTest, IntervalsHoldAndAreNotTooWide) {
   for (const double temperature : kTemperatures) {
     const Tally tally = Count(temperature);
-    EXPECT_GE(tally.held, kLeastHeld) << temperature;
+    EXPECT_GE(tally.held, kMinHeld) << temperature;
     // Flatter, all is known to a hundredth and less.
     if (temperature == 1.0) continue;
     EXPECT_LE(tally.median_width, 4 * tally.error_p95) << temperature;
@@ -278,7 +278,7 @@ TEST(UnscoredMassTest, SoDoThoseWhereSomeKeysAreEligible) {
   const Bitmap allowed = ThirdOfRows();
   for (const double temperature : kTemperatures) {
     const Tally tally = Count(temperature, &allowed, kMaskedProbes);
-    EXPECT_GE(tally.held, kLeastHeld) << temperature;
+    EXPECT_GE(tally.held, kMinHeld) << temperature;
     EXPECT_LE(tally.median_width, 4 * tally.error_p95) << temperature;
   }
 }
@@ -289,10 +289,10 @@ TEST(UnscoredMassTest, SoDoThoseOfKeysInSeveralIndexes) {
   for (const double temperature : kTemperatures) {
     const Tally whole = Count(temperature);
     const Tally all = Count(temperature, nullptr, kProbes, parts);
-    EXPECT_GE(all.held, kLeastHeld) << temperature;
+    EXPECT_GE(all.held, kMinHeld) << temperature;
     EXPECT_LE(all.median_width, 1.5 * whole.median_width) << temperature;
     const Tally masked = Count(temperature, &allowed, kMaskedProbes, parts);
-    EXPECT_GE(masked.held, kLeastHeld) << temperature;
+    EXPECT_GE(masked.held, kMinHeld) << temperature;
   }
 }
 

@@ -1,6 +1,6 @@
 // Scratch files of a data directory.
-#ifndef ATTENDANT_CORE_STORAGE_FILES_NAMELESS_FILES_H_
-#define ATTENDANT_CORE_STORAGE_FILES_NAMELESS_FILES_H_
+#ifndef ATTENDANT_CORE_STORAGE_FILES_UNLINKED_FILES_H_
+#define ATTENDANT_CORE_STORAGE_FILES_UNLINKED_FILES_H_
 
 #include <memory>
 #include <string>
@@ -14,12 +14,12 @@ namespace attendant {
 // Files whose names are removed before anything is written: they take their
 // space with them when they are closed, however the process ends, and nobody
 // can shorten what is mapped. Leaves the disk the reserve of CheckDiskSpace.
-class NamelessFiles : public ScratchFiles {
+class UnlinkedFiles : public ScratchFiles {
  public:
   // The directory is made when it is needed, and may be another disk.
   // `files` makes and lists the directory; the files themselves are nothing
   // that a crash could take.
-  explicit NamelessFiles(std::string directory, Files files = Files())
+  explicit UnlinkedFiles(std::string directory, Files files = Files())
       : directory_(std::move(directory)), files_(std::move(files)) {}
 
   absl::Status CheckRoom(std::int64_t byte_count) const override;
@@ -37,4 +37,4 @@ class NamelessFiles : public ScratchFiles {
 
 }  // namespace attendant
 
-#endif  // ATTENDANT_CORE_STORAGE_FILES_NAMELESS_FILES_H_
+#endif  // ATTENDANT_CORE_STORAGE_FILES_UNLINKED_FILES_H_

@@ -1,4 +1,4 @@
-#include "core/storage/files/nameless_files.h"
+#include "core/storage/files/unlinked_files.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ namespace {
 
 constexpr absl::string_view kPrefix = "unnamed-";
 
-class NamelessFile : public ScratchFile {
+class UnlinkedFile : public ScratchFile {
  public:
-  NamelessFile(FileDescriptor file, std::string directory,
+  UnlinkedFile(FileDescriptor file, std::string directory,
                std::int64_t byte_count)
       : file_(std::move(file)),
         directory_(std::move(directory)),
@@ -61,11 +61,11 @@ class NamelessFile : public ScratchFile {
 
 }  // namespace
 
-absl::Status NamelessFiles::CheckRoom(std::int64_t byte_count) const {
+absl::Status UnlinkedFiles::CheckRoom(std::int64_t byte_count) const {
   return CheckDiskSpace(directory_, static_cast<std::uint64_t>(byte_count));
 }
 
-absl::StatusOr<std::unique_ptr<ScratchFile>> NamelessFiles::Create(
+absl::StatusOr<std::unique_ptr<ScratchFile>> UnlinkedFiles::Create(
     std::int64_t byte_count) {
   ATTENDANT_RETURN_IF_ERROR(CheckRoom(byte_count));
   ATTENDANT_RETURN_IF_ERROR(files_.MakeDirectory(directory_));
@@ -75,11 +75,11 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> NamelessFiles::Create(
   if (unlink(path.c_str()) != 0) {
     return FileError(errno, "can't remove the name of", path);
   }
-  return std::make_unique<NamelessFile>(std::move(file), directory_,
+  return std::make_unique<UnlinkedFile>(std::move(file), directory_,
                                         byte_count);
 }
 
-void NamelessFiles::RemoveLeftOvers() {
+void UnlinkedFiles::RemoveLeftOvers() {
   const absl::StatusOr<std::vector<std::string>> names =
       files_.ListDirectory(directory_);
   if (!names.ok()) return;  // they cost next to nothing

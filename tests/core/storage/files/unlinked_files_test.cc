@@ -1,4 +1,4 @@
-#include "core/storage/files/nameless_files.h"
+#include "core/storage/files/unlinked_files.h"
 
 #include <gmock/gmock.h>
 #include <signal.h>
@@ -36,9 +36,9 @@ std::vector<std::byte> SomeBytes(std::size_t count) {
   return bytes;
 }
 
-TEST(NamelessFilesTest, MapsWhatWasAppended) {
+TEST(UnlinkedFilesTest, MapsWhatWasAppended) {
   const ScratchDirectory directory;
-  NamelessFiles files(directory / "keys");
+  UnlinkedFiles files(directory / "keys");
   const std::vector<std::byte> bytes = SomeBytes(100001);
   FileMapping mapping;
   {
@@ -59,9 +59,9 @@ TEST(NamelessFilesTest, MapsWhatWasAppended) {
   EXPECT_EQ(moved.random()[100000], bytes[100000]);
 }
 
-TEST(NamelessFilesTest, ADiskWithoutRoomIsToldBeforehand) {
+TEST(UnlinkedFilesTest, ADiskWithoutRoomIsToldBeforehand) {
   const ScratchDirectory directory;
-  NamelessFiles files(directory / "keys");
+  UnlinkedFiles files(directory / "keys");
   const auto much = std::numeric_limits<std::int64_t>::max() / 2;
   EXPECT_OK(files.CheckRoom(1));
   EXPECT_THAT(
@@ -75,9 +75,9 @@ TEST(NamelessFilesTest, ADiskWithoutRoomIsToldBeforehand) {
 }
 
 // Stands in for a disk that is full halfway through the file.
-TEST(NamelessFilesTest, AFileThatCanNotGrowSaysSo) {
+TEST(UnlinkedFilesTest, AFileThatCanNotGrowSaysSo) {
   const ScratchDirectory directory;
-  NamelessFiles files(directory / "keys");
+  UnlinkedFiles files(directory / "keys");
   ASSERT_OK_AND_ASSIGN(const auto file, files.Create(5000));
   const auto previous = signal(SIGXFSZ, SIG_IGN);
   rlimit limit;
@@ -93,14 +93,14 @@ TEST(NamelessFilesTest, AFileThatCanNotGrowSaysSo) {
                                HasSubstr("File too large")));
 }
 
-TEST(NamelessFilesTest, OnlyOwnLeftOversAreRemoved) {
+TEST(UnlinkedFilesTest, OnlyOwnLeftOversAreRemoved) {
   const ScratchDirectory directory;
-  NamelessFiles files(directory.path());
+  UnlinkedFiles files(directory.path());
   std::ofstream(directory / "unnamed-a1B2c3") << "crashed";
   std::ofstream(directory / "another") << "not ours";
   files.RemoveLeftOvers();
   EXPECT_THAT(NamesIn(directory.path()), ElementsAre("another"));
-  NamelessFiles(directory / "nowhere").RemoveLeftOvers();
+  UnlinkedFiles(directory / "nowhere").RemoveLeftOvers();
 }
 
 }  // namespace
