@@ -1,0 +1,110 @@
+// Items over gRPC: written again, and listed in pages.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/service/rpc_details.h"
+#include "tests/service/server_fixture.h"
+#include "tests/support/parse_proto.h"
+
+namespace attendant {
+namespace {
+
+using ::testing::ElementsAre;
+
+using ServerTest = ServerFixture;
+
+TEST_F(ServerTest, RequestIdMakesAWriteSafeToRepeat) {
+  CreateShop();
+  auto request = Parse<v1::BatchUpsertItemsRequest>(
+      "catalog: 'shop' request_id: 'r1' items { id: 'd' keys { key: 'k' value "
+      "{ floats { values: [5, 5] } } } }");
+  v1::BatchUpsertItemsResponse first;
+  ASSERT_TRUE(Upsert(request, &first).ok());
+  EXPECT_EQ(first.inserted_count(), 1);
+  v1::BatchUpsertItemsResponse second;
+  ASSERT_TRUE(Upsert(request, &second).ok());
+  EXPECT_EQ(second.SerializeAsString(), first.SerializeAsString());
+  request.mutable_items(0)->set_id("e");
+  const grpc::Status status = Upsert(request);
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "request_id");
+  request.set_request_id("r2");
+  v1::BatchUpsertItemsResponse third;
+  ASSERT_TRUE(Upsert(request, &third).ok());
+  EXPECT_NE(third.state_token(), first.state_token());
+
+  const auto remove = Parse<v1::BatchDeleteItemsRequest>(
+      "catalog: 'shop' ids: 'e' ids: 'nope' request_id: 'r3'");
+  for (int i = 0; i < 2; ++i) {
+    grpc::ClientContext context;
+    v1::BatchDeleteItemsResponse removed;
+    ASSERT_TRUE(item_stub_->BatchDeleteItems(&context, remove, &removed).ok());
+    EXPECT_EQ(removed.deleted_count(), 1);
+    EXPECT_EQ(removed.missing_count(), 1);
+  }
+}
+
+TEST_F(ServerTest, ItemsAreListedByIdInPages) {
+  CreateShop();
+  std::vector<std::string> ids;
+  auto request = Parse<v1::ListItemsRequest>(
+      "catalog: 'shop' page_size: 2 read_mask { paths: 'attributes' }");
+  do {
+    v1::ListItemsResponse page;
+    ASSERT_TRUE(List(request, &page).ok());
+    EXPECT_LE(page.items_size(), 2);
+    for (const auto& item : page.items()) {
+      ids.push_back(item.id());
+      EXPECT_EQ(item.keys_size(), 0);
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(ids, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ServerTest, PageEndsBeforeItOutgrowsAMessage) {
+  ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
+                         "name: 'wide' schema { key_fields { name: 'k' "
+                         "dimension: 8192 } }"))
+                  .ok());
+  // 600 items of 32 KiB are 18.75 MiB, more than a message.
+  constexpr int kCount = 600;
+  const std::string key(8192 * sizeof(float), '\0');
+  for (int first = 0; first < kCount; first += 100) {
+    v1::BatchUpsertItemsRequest request;
+    request.set_catalog("wide");
+    for (int i = first; i < first + 100; ++i) {
+      v1::Item* item = request.add_items();
+      item->set_id(absl::StrCat(1000 + i));
+      (*item->mutable_keys())["k"].set_float32_le(key);
+    }
+    ASSERT_TRUE(Upsert(request).ok());
+  }
+  // The client too takes pages of up to a whole message.
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxReceiveMessageSize(16 << 20);
+  item_stub_ = v1::ItemService::NewStub(
+      grpc::CreateCustomChannel(absl::StrCat("127.0.0.1:", server_->port()),
+                                grpc::InsecureChannelCredentials(), arguments));
+  auto request = Parse<v1::ListItemsRequest>("catalog: 'wide' page_size: 1000");
+  int count = 0;
+  int page_count = 0;
+  do {
+    v1::ListItemsResponse page;
+    const grpc::Status status = List(request, &page);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    for (const auto& item : page.items()) {
+      EXPECT_EQ(item.id(), absl::StrCat(1000 + count++));
+    }
+    request.set_page_token(page.next_page_token());
+    ++page_count;
+  } while (!request.page_token().empty());
+  EXPECT_EQ(count, kCount);
+  EXPECT_EQ(page_count, 2);
+}
+
+}  // namespace
+}  // namespace attendant
