@@ -169,77 +169,38 @@ Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
 
 Client::~Client() = default;
 
-absl::StatusOr<v1::CreateCatalogResponse> Client::CreateCatalog(
-    const v1::CreateCatalogRequest& request, Deadline deadline) {
-  return Call(*catalogs_, &v1::CatalogService::Stub::CreateCatalog, request,
-              deadline.value_or(options_.deadline));
-}
+// A call whose request is sent as it is.
+#define ATTENDANT_CLIENT_CALL(stub, Service, Method)           \
+  absl::StatusOr<v1::Method##Response> Client::Method(         \
+      const v1::Method##Request& request, Deadline deadline) { \
+    return Call(*stub, &v1::Service::Stub::Method, request,    \
+                deadline.value_or(options_.deadline));         \
+  }
 
-absl::StatusOr<v1::GetCatalogResponse> Client::GetCatalog(
-    const v1::GetCatalogRequest& request, Deadline deadline) {
-  return Call(*catalogs_, &v1::CatalogService::Stub::GetCatalog, request,
-              deadline.value_or(options_.deadline));
-}
+ATTENDANT_CLIENT_CALL(catalogs_, CatalogService, CreateCatalog)
+ATTENDANT_CLIENT_CALL(catalogs_, CatalogService, GetCatalog)
+ATTENDANT_CLIENT_CALL(catalogs_, CatalogService, ListCatalogs)
+ATTENDANT_CLIENT_CALL(catalogs_, CatalogService, UpdateCatalog)
+ATTENDANT_CLIENT_CALL(catalogs_, CatalogService, DeleteCatalog)
+ATTENDANT_CLIENT_CALL(aliases_, AliasService, SetAlias)
+ATTENDANT_CLIENT_CALL(aliases_, AliasService, GetAlias)
+ATTENDANT_CLIENT_CALL(aliases_, AliasService, ListAliases)
+ATTENDANT_CLIENT_CALL(aliases_, AliasService, DeleteAlias)
+ATTENDANT_CLIENT_CALL(snapshots_, SnapshotService, GetSnapshot)
+ATTENDANT_CLIENT_CALL(snapshots_, SnapshotService, ListSnapshots)
+ATTENDANT_CLIENT_CALL(snapshots_, SnapshotService, DeleteSnapshot)
+ATTENDANT_CLIENT_CALL(items_, ItemService, BatchGetItems)
+ATTENDANT_CLIENT_CALL(items_, ItemService, ListItems)
+ATTENDANT_CLIENT_CALL(models_, ModelService, CreateModel)
+ATTENDANT_CLIENT_CALL(models_, ModelService, GetModel)
+ATTENDANT_CLIENT_CALL(models_, ModelService, ListModels)
+ATTENDANT_CLIENT_CALL(models_, ModelService, DeleteModel)
+ATTENDANT_CLIENT_CALL(attention_, AttentionService, Attend)
+ATTENDANT_CLIENT_CALL(attention_, AttentionService, BatchAttend)
+ATTENDANT_CLIENT_CALL(sequences_, SequenceService, Contextualize)
+ATTENDANT_CLIENT_CALL(sequences_, SequenceService, RankCandidates)
 
-absl::StatusOr<v1::ListCatalogsResponse> Client::ListCatalogs(
-    const v1::ListCatalogsRequest& request, Deadline deadline) {
-  return Call(*catalogs_, &v1::CatalogService::Stub::ListCatalogs, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::UpdateCatalogResponse> Client::UpdateCatalog(
-    const v1::UpdateCatalogRequest& request, Deadline deadline) {
-  return Call(*catalogs_, &v1::CatalogService::Stub::UpdateCatalog, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::DeleteCatalogResponse> Client::DeleteCatalog(
-    const v1::DeleteCatalogRequest& request, Deadline deadline) {
-  return Call(*catalogs_, &v1::CatalogService::Stub::DeleteCatalog, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::SetAliasResponse> Client::SetAlias(
-    const v1::SetAliasRequest& request, Deadline deadline) {
-  return Call(*aliases_, &v1::AliasService::Stub::SetAlias, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::GetAliasResponse> Client::GetAlias(
-    const v1::GetAliasRequest& request, Deadline deadline) {
-  return Call(*aliases_, &v1::AliasService::Stub::GetAlias, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::ListAliasesResponse> Client::ListAliases(
-    const v1::ListAliasesRequest& request, Deadline deadline) {
-  return Call(*aliases_, &v1::AliasService::Stub::ListAliases, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::DeleteAliasResponse> Client::DeleteAlias(
-    const v1::DeleteAliasRequest& request, Deadline deadline) {
-  return Call(*aliases_, &v1::AliasService::Stub::DeleteAlias, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::GetSnapshotResponse> Client::GetSnapshot(
-    const v1::GetSnapshotRequest& request, Deadline deadline) {
-  return Call(*snapshots_, &v1::SnapshotService::Stub::GetSnapshot, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::ListSnapshotsResponse> Client::ListSnapshots(
-    const v1::ListSnapshotsRequest& request, Deadline deadline) {
-  return Call(*snapshots_, &v1::SnapshotService::Stub::ListSnapshots, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::DeleteSnapshotResponse> Client::DeleteSnapshot(
-    const v1::DeleteSnapshotRequest& request, Deadline deadline) {
-  return Call(*snapshots_, &v1::SnapshotService::Stub::DeleteSnapshot, request,
-              deadline.value_or(options_.deadline));
-}
+#undef ATTENDANT_CLIENT_CALL
 
 absl::StatusOr<v1::BatchUpsertItemsResponse> Client::BatchUpsertItems(
     v1::BatchUpsertItemsRequest request, Deadline deadline) {
@@ -247,18 +208,6 @@ absl::StatusOr<v1::BatchUpsertItemsResponse> Client::BatchUpsertItems(
   return CallWithin(most_bytes_, *items_,
                     &v1::ItemService::Stub::BatchUpsertItems, request,
                     deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::BatchGetItemsResponse> Client::BatchGetItems(
-    const v1::BatchGetItemsRequest& request, Deadline deadline) {
-  return Call(*items_, &v1::ItemService::Stub::BatchGetItems, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::ListItemsResponse> Client::ListItems(
-    const v1::ListItemsRequest& request, Deadline deadline) {
-  return Call(*items_, &v1::ItemService::Stub::ListItems, request,
-              deadline.value_or(options_.deadline));
 }
 
 absl::StatusOr<v1::BatchDeleteItemsResponse> Client::BatchDeleteItems(
@@ -281,42 +230,6 @@ absl::StatusOr<v1::DeleteMatchingItemsResponse> Client::DeleteMatchingItems(
     v1::DeleteMatchingItemsRequest request, Deadline deadline) {
   if (request.request_id().empty()) request.set_request_id(DrawRequestId());
   return Call(*items_, &v1::ItemService::Stub::DeleteMatchingItems, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::CreateModelResponse> Client::CreateModel(
-    const v1::CreateModelRequest& request, Deadline deadline) {
-  return Call(*models_, &v1::ModelService::Stub::CreateModel, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::GetModelResponse> Client::GetModel(
-    const v1::GetModelRequest& request, Deadline deadline) {
-  return Call(*models_, &v1::ModelService::Stub::GetModel, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::ListModelsResponse> Client::ListModels(
-    const v1::ListModelsRequest& request, Deadline deadline) {
-  return Call(*models_, &v1::ModelService::Stub::ListModels, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::DeleteModelResponse> Client::DeleteModel(
-    const v1::DeleteModelRequest& request, Deadline deadline) {
-  return Call(*models_, &v1::ModelService::Stub::DeleteModel, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::AttendResponse> Client::Attend(
-    const v1::AttendRequest& request, Deadline deadline) {
-  return Call(*attention_, &v1::AttentionService::Stub::Attend, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::BatchAttendResponse> Client::BatchAttend(
-    const v1::BatchAttendRequest& request, Deadline deadline) {
-  return Call(*attention_, &v1::AttentionService::Stub::BatchAttend, request,
               deadline.value_or(options_.deadline));
 }
 
@@ -345,18 +258,6 @@ void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
         pending.reset();
         call_done(std::move(result));
       });
-}
-
-absl::StatusOr<v1::ContextualizeResponse> Client::Contextualize(
-    const v1::ContextualizeRequest& request, Deadline deadline) {
-  return Call(*sequences_, &v1::SequenceService::Stub::Contextualize, request,
-              deadline.value_or(options_.deadline));
-}
-
-absl::StatusOr<v1::RankCandidatesResponse> Client::RankCandidates(
-    const v1::RankCandidatesRequest& request, Deadline deadline) {
-  return Call(*sequences_, &v1::SequenceService::Stub::RankCandidates, request,
-              deadline.value_or(options_.deadline));
 }
 
 std::unique_ptr<Importer> Client::StartImport(const std::string& catalog,
