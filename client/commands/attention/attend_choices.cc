@@ -70,16 +70,16 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
   CLI::Option* recall =
       attend
           .add_option("--recall", choices.recall,
-                      "Share of the exact shortlist to find, in (0, 1]; 1 "
-                      "proves it. Default: what the index was trained for, .85 "
-                      "of IVF and .8 of the others, or where AUTO has fewer "
-                      "than 20,000 keys .99, and 1 of shortlists above 100")
+                      "Share of the exact shortlist to find, in (0, 1]; with "
+                      "1 the answer is proven exact. Default: what the index "
+                      "was trained for (IVF .85, others .8); AUTO with fewer "
+                      "than 20,000 keys .99; shortlists above 100: 1")
           ->check(CLI::Validator(Accepts(&ParseShare), ""))
           ->group("Scan");
   attend
       .add_option("--probe-count", choices.probe_count,
-                  "For experts: how far the index looks: lists of IVF, "
-                  "candidates of HNSW, buckets of LSH, rescored keys of PQ")
+                  "For experts: how much of the index to search: IVF lists, "
+                  "HNSW candidates, LSH buckets, or rescored PQ keys")
       ->check(CLI::PositiveNumber)
       ->excludes(recall)
       ->excludes(attend.get_option("--exact"))
@@ -89,24 +89,21 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
   attend
       .add_option(
           "--mass-precision", choices.mass_precision,
-          "How far off log_partition may be, for 95 % of queries. Default: "
-          "what the query can know in its own time, or 0.02 where the whole "
-          "catalog's attention is asked for; with --min-mass P at most "
-          "(1 - P) / 4")
+          "Largest error of log_partition, for 95 % of queries. Default: what "
+          "the scan knows anyway, or 0.02 where the attention of the whole "
+          "catalog is asked for; with --min-mass P at most (1 - P) / 4")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->group("Scan");
   attend
       .add_option("--mass-method", choices.mass_method,
-                  "How masses are come by: estimate (never left unknown), "
-                  "bound (can't be wrong) or exact (scores every key). "
-                  "Default: what the index knows anyway, or unknown")
+                  "How masses are computed: estimate (an interval, never "
+                  "unknown), bound (a guaranteed interval) or exact (scores "
+                  "every key). Default: what the index knows anyway")
       ->check(CLI::IsMember({"estimate", "bound", "exact"}))
       ->group("Scan");
 }
 
-}  // namespace
-
-void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
+void AddSelectFlags(CLI::App& attend, CLI::Option* results,
                     AttendChoices& choices) {
   CLI::Option* hard = attend
                           .add_flag("--hard", choices.hard,
@@ -122,43 +119,47 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
           ->group("Choice");
   attend
       .add_flag("--with-replacement", choices.with_replacement,
-                "Draw each item from all")
+                "Draw each item independently, so that one may come again")
       ->needs(sample)
       ->group("Choice");
   attend
       .add_option("--seed", choices.seed,
-                  "The same seed draws the same items as long as nothing is "
-                  "written, merged or the server restarted; with --exact and "
-                  "without replacement, for good on the same items. Default: "
-                  "by chance")
+                  "Seed of the draws. The same seed draws the same items until "
+                  "something is written or merged, or the server restarts; "
+                  "with --exact and without replacement, whenever the items "
+                  "are the same. Default: random")
       ->type_name("INTEGER")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(sample)
       ->group("Choice");
   attend
       .add_option("--min-mass", choices.min_mass,
-                  "The fewest items that hold this share of the catalog's "
-                  "attention, in (0, 1]; --results is then the most, by "
-                  "default 1000")
+                  "Return the fewest items that hold this share of the "
+                  "catalog's attention, in (0, 1]; --results is then the "
+                  "limit, by default 1000")
       ->check(CLI::Validator(Accepts(&ParseShare), ""))
       ->excludes(hard)
       ->excludes(sample)
       ->group("Choice");
   attend
       .add_option("--activation", choices.activation,
-                  "How weights follow from logits. Default softmax")
+                  "How logits become weights. Default softmax")
       ->check(CLI::IsMember({"softmax", "sigmoid", "none"}))
       ->group("Choice");
+}
+
+void AddScoreFlags(CLI::App& attend, AttendChoices& choices) {
   attend
       .add_option("--score", choices.score,
-                  "Another score kind than the field's")
+                  "Score kind, in place of the field's")
       ->check(CLI::IsMember(
           {"dot", "scaled_dot", "cosine", "bilinear", "additive"}))
       ->group("Score");
   CLI::Option* model =
       attend
           .add_option("--model", choices.model,
-                      "Another model than the field's, as NAME or NAME:VERSION")
+                      "Attention model, in place of the field's: NAME or "
+                      "NAME:VERSION")
           ->type_name("NAME")
           ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
           ->group("Score");
@@ -184,11 +185,19 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
           ->group("Score");
   attend
       .add_option("--time", choices.time,
-                  "What --decay takes for now. Default: the server's clock")
+                  "The current time for --decay. Default: the server's clock")
       ->type_name("TIME")
       ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
       ->needs(decay)
       ->group("Score");
+}
+
+}  // namespace
+
+void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
+                    AttendChoices& choices) {
+  AddSelectFlags(attend, results, choices);
+  AddScoreFlags(attend, choices);
   AddScanFlags(attend, choices);
 }
 

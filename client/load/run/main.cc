@@ -55,6 +55,44 @@ void CatchInterrupts() {
   }
 }
 
+int Fail(const std::string& why) {
+  std::cerr << "attendant-load: " << why << "\n";
+  return kFailed;
+}
+
+// The exit status of a load that has a report, which is printed. Says why it
+// is not 0, unless the report does.
+int ExitStatusOf(const LoadReport& report, std::optional<double> min_recall) {
+  if (report.result.total.request_count() == 0) {
+    return Fail("no request was answered in time");
+  }
+  if (report.verify && report.verify->failed_count > 0) {
+    return Fail(absl::StrCat("a check failed: ",
+                             report.verify->first_failure.message()));
+  }
+  if (report.result.total.failed_count() + report.result.unsent_count > 0) {
+    return kFailed;
+  }
+  if (report.writes && !report.writes->status.ok()) {
+    return Report(report.writes->status, {});
+  }
+  if (report.writes && report.writes->refused_count > 0) {
+    return Fail(
+        absl::StrCat(report.writes->refused_count, " items were refused"));
+  }
+  if (report.cleanup && !report.cleanup->status.ok()) {
+    return Report(report.cleanup->status, {});
+  }
+  if (min_recall && !report.verify) {
+    return Fail("interrupted before an answer was checked for --min-recall");
+  }
+  if (min_recall && report.verify->mean_recall < *min_recall) {
+    return Fail(absl::StrCat("recall ", report.verify->mean_recall,
+                             " is below --min-recall ", *min_recall));
+  }
+  return kOk;
+}
+
 int LoadMain(LoadOptions options, const OutputOptions& output) {
   if (!options.queries_path.empty()) {
     auto queries = ReadQueries(options.queries_path);
@@ -86,41 +124,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
         WriteFile(output.html_path, HtmlReport(*report));
     if (!written.ok()) return Report(written, {});
   }
-
-  if (report->result.total.request_count() == 0) {
-    std::cerr << "attendant-load: no request was answered in time\n";
-    return kFailed;
-  }
-  if (report->verify && report->verify->failed_count > 0) {
-    std::cerr << "attendant-load: a check failed: "
-              << report->verify->first_failure.message() << "\n";
-    return kFailed;
-  }
-  if (report->result.total.failed_count() + report->result.unsent_count > 0) {
-    return kFailed;
-  }
-  if (report->writes && !report->writes->status.ok()) {
-    return Report(report->writes->status, {});
-  }
-  if (report->writes && report->writes->refused_count > 0) {
-    std::cerr << "attendant-load: " << report->writes->refused_count
-              << " items were refused\n";
-    return kFailed;
-  }
-  if (report->cleanup && !report->cleanup->status.ok()) {
-    return Report(report->cleanup->status, {});
-  }
-  if (output.min_recall && !report->verify) {
-    std::cerr << "attendant-load: interrupted before an answer was checked for "
-                 "--min-recall\n";
-    return kFailed;
-  }
-  if (output.min_recall && report->verify->mean_recall < *output.min_recall) {
-    std::cerr << "attendant-load: recall " << report->verify->mean_recall
-              << " is below --min-recall " << *output.min_recall << "\n";
-    return kFailed;
-  }
-  return kOk;
+  return ExitStatusOf(*report, output.min_recall);
 }
 
 int PrepareMain(const Client::Options& to_client, const LoadCommand& command) {
