@@ -1,0 +1,119 @@
+// `attendant catalog`.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "tests/integration/points_fixture.h"
+
+namespace attendant {
+namespace {
+
+using nlohmann::json;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST_F(AttendantCommandTest, DescribeSaysWhatAutoChoseAndHowMuchMemory) {
+  StorePoints();
+  EXPECT_THAT(RunText({"catalog", "describe", "points"}),
+              AllOf(HasSubstr(" auto (flat) "), HasSubstr(" KiB "),
+                    Not(HasSubstr("bytes"))));
+  const std::string flat =
+      RunText({"catalog", "update", "points", "key", "--index", "flat"});
+  EXPECT_THAT(flat, AllOf(HasSubstr(" flat "), Not(HasSubstr("(flat)"))));
+}
+
+TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
+  CreatePoints();
+  const auto create_again = [&](const std::string& temperature) {
+    return Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+                "--attribute", "name:string", "--temperature",
+                "key=" + temperature});
+  };
+  const CommandResult same = create_again("1");
+  EXPECT_EQ(same.exit_status, 0);
+  EXPECT_EQ(same.err, "");
+  EXPECT_THAT(same.out, HasSubstr("It was there already"));
+
+  const CommandResult other = create_again("0.5");
+  EXPECT_EQ(other.exit_status, 0);
+  EXPECT_THAT(other.err, AllOf(HasSubstr("temperature 0.5 of key (it has 1)"),
+                               HasSubstr("`attendant catalog update points`")));
+  EXPECT_EQ(
+      RunJson({"catalog", "describe",
+               "points"})["catalog"]["schema"]["keyFields"][0]["temperature"],
+      1);
+}
+
+TEST_F(AttendantCommandTest, AFieldToUpdateIsNamedWithThoseThereAre) {
+  CreatePoints();
+  const CommandResult result =
+      Run({"catalog", "update", "points", "nofield", "--temperature", "1"});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_EQ(result.err,
+            "attendant: FIELD: the catalog has no key field 'nofield'; it has: "
+            "key\n");
+}
+
+TEST_F(AttendantCommandTest, KeysGoToDiskByAFlag) {
+  const CommandResult unknown =
+      Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+           "--keys-on-disk", "other"});
+  EXPECT_NE(unknown.exit_status, 0);
+  EXPECT_THAT(unknown.err, HasSubstr("no key field 'other'; it has: key"));
+  const auto field_of = [](const json& reply) {
+    return reply["catalog"]["schema"]["keyFields"][0];
+  };
+  EXPECT_EQ(field_of(RunJson({"catalog", "create", "points", "--key-field",
+                              "key:2:dot", "--keys-on-disk", "key"}))
+                .value("keysOnDisk", false),
+            true);
+  EXPECT_EQ(field_of(RunJson({"catalog", "update", "points", "key",
+                              "--keys-on-disk", "no"}))
+                .value("keysOnDisk", false),
+            false);
+  EXPECT_THAT(Run({"catalog", "update", "points", "key", "--keys-on-disk",
+                   "yes", "--index", "hnsw"})
+                  .err,
+              HasSubstr("keys_on_disk"));
+}
+
+TEST_F(AttendantCommandTest, AWrongCommandLineExitsAsOne) {
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{"--combine", "key=max"},
+        {"--temperature", "no=1"},
+        {"--index", "key=x"},
+        {"--keys-on-disk", "no"},
+        {"--like"}}) {
+    std::vector<std::string> command = {"catalog", "create",      "points",
+                                        "--json",  "--key-field", "key:2:dot"};
+    command.insert(command.end(), wrong.begin(), wrong.end());
+    const CommandResult result = Run(command);
+    EXPECT_EQ(result.exit_status, 2) << wrong[0];
+    EXPECT_EQ(json::parse(result.out)["error"]["reason"], "USAGE") << wrong[0];
+  }
+}
+
+TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
+  const json created = RunJson(
+      {"catalog", "create", "points", "--key-field", "key:2:dot"})["catalog"];
+  EXPECT_EQ(server_->Stop(), 0);
+  // Without the file that names the manifest RocksDB knows no data.
+  ASSERT_TRUE(std::filesystem::remove(absl::StrCat(
+      data_.path(), "/items/", std::string(created["uid"]), "/CURRENT")));
+  Start();
+  const CommandResult listed = Run({"catalog", "list"});
+  EXPECT_EQ(listed.exit_status, 0);
+  EXPECT_EQ(listed.out, "");
+  EXPECT_THAT(listed.err, HasSubstr("damaged: points: "));
+  EXPECT_EQ(RunJson({"catalog", "list"})["damagedCatalogs"][0]["name"],
+            "points");
+}
+
+}  // namespace
+}  // namespace attendant
