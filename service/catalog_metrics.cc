@@ -31,13 +31,13 @@ void AddMemory(const MemoryParts& parts, const std::string& catalog,
       {"database", parts.database}};
   for (const auto& [part, bytes] : kParts) {
     page.AddGauge("attendant_catalog_memory_bytes",
-                  "Memory that a catalog takes, by what it is for.",
+                  "Memory used by a catalog, by purpose, in bytes.",
                   static_cast<double>(bytes),
                   {{"catalog", catalog}, {"part", std::string(part)}});
   }
   page.AddGauge("attendant_catalog_mapped_bytes",
-                "Keys that a catalog has in files, of which the kernel keeps "
-                "in memory what it has room for.",
+                "Size of the keys a catalog maps from files, in bytes; the "
+                "kernel caches them in free memory.",
                 static_cast<double>(parts.mapped), {{"catalog", catalog}});
 }
 
@@ -49,13 +49,14 @@ void AddStore(const StoreFigures& figures, const std::string& catalog,
                   {{"catalog", catalog}});
   };
   gauge("attendant_rocksdb_table_bytes",
-        "Tables of a catalog's database on disk.", figures.table_bytes);
+        "Size of the tables of a catalog's database on disk, in bytes.",
+        figures.table_bytes);
   gauge("attendant_rocksdb_level0_tables",
-        "Tables of a catalog's database that were flushed and not compacted "
-        "yet.",
+        "Level-0 tables of a catalog's database: flushed, not yet compacted.",
         figures.level0_table_count);
   gauge("attendant_rocksdb_compaction_backlog_bytes",
-        "About what compactions of a catalog's database have to rewrite.",
+        "Estimated bytes that compactions of a catalog's database have yet to "
+        "rewrite.",
         figures.compaction_backlog_bytes);
   gauge("attendant_rocksdb_background_errors",
         "Failed flushes and compactions of a catalog's database since it was "
@@ -80,29 +81,29 @@ void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
     row_count += view.row_end;
     dead_count += view.dead_count();
   }
-  gauge("attendant_catalog_items", "Items of a catalog.",
+  gauge("attendant_catalog_items", "Items in a catalog.",
         static_cast<double>(snapshot->item_count()));
-  gauge("attendant_catalog_segments", "Segments of a catalog.",
+  gauge("attendant_catalog_segments", "Segments in a catalog.",
         static_cast<double>(snapshot->segments.size()));
   gauge("attendant_catalog_tombstone_ratio",
-        "Share of a catalog's rows that were deleted or replaced, and wait for "
-        "a merge.",
+        "Share of a catalog's rows that are deleted or replaced and await a "
+        "merge.",
         row_count == 0
             ? 0
             : static_cast<double>(dead_count) / static_cast<double>(row_count));
   gauge("attendant_catalog_sequence",
-        "Number of the last write that queries of a catalog see.",
+        "Sequence number of the last write visible to queries of a catalog.",
         static_cast<double>(snapshot->sequence));
   gauge("attendant_catalog_waiting_writes",
-        "Writes of a catalog that wait for their turn or are being synced.",
+        "Writes of a catalog that wait or are being synced.",
         catalog.waiting_write_count());
   const std::vector<IndexState> indexes = catalog.index_states();
   gauge("attendant_catalog_index_training",
-        "1 while an index of a catalog is being built or waits for that.",
+        "1 while an index of a catalog is being built or waits to be built.",
         std::any_of(indexes.begin(), indexes.end(),
                     [](const IndexState& index) { return index.training; }));
   gauge("attendant_catalog_index_build_failed",
-        "1 if the last index build of a catalog failed or was put off.",
+        "1 if the last index build of a catalog failed or was postponed.",
         !catalog.merge_status().ok());
   gauge("attendant_catalog_snapshot_age_seconds",
         "Time since a catalog's items or indexes last changed, in seconds.",
@@ -120,11 +121,11 @@ void AddCatalogMetrics(const CatalogSet& catalogs,
                        const absl::StatusOr<std::uint64_t>& free_disk_bytes,
                        MetricPage& page) {
   const auto list = catalogs.List("", kMaxCatalogs);
-  page.AddGauge("attendant_catalogs", "Catalogs that are served.",
+  page.AddGauge("attendant_catalogs", "Catalogs served.",
                 static_cast<double>(list.size()));
   page.AddGauge("attendant_damaged",
-                "Catalogs and aliases that can't be served: they are damaged, "
-                "or could not be opened.",
+                "Catalogs and aliases that can't be served because they are "
+                "damaged or could not be opened.",
                 static_cast<double>(catalogs.damages().size()));
   const CatalogSet::MemoryUse memory = catalogs.memory_use();
   const auto bytes = [&](absl::string_view name, absl::string_view help,
@@ -132,23 +133,25 @@ void AddCatalogMetrics(const CatalogSet& catalogs,
     page.AddGauge(name, help, static_cast<double>(value));
   };
   bytes("attendant_memory_limit_bytes",
-        "What --memory-limit lets the process use; 0: any.",
+        "Memory limit of the process (--memory-limit), in bytes; 0: unlimited.",
         memory.budget.limit_bytes);
   bytes("attendant_memory_used_bytes",
-        "What is held against the limit: the greater of what catalogs count "
-        "and what the process holds.",
+        "Memory compared with the limit, in bytes: the greater of the memory "
+        "counted by catalogs and models and the memory held by the process.",
         memory.budget.used_bytes);
-  bytes("attendant_memory_counted_bytes", "What catalogs and models count.",
+  bytes("attendant_memory_counted_bytes",
+        "Memory counted by catalogs and models, in bytes.",
         memory.budget.counted_bytes);
   bytes("attendant_rocksdb_block_cache_bytes",
-        "Cache of blocks read, of all catalogs.", memory.cache_bytes);
+        "Size of the block cache shared by all catalogs, in bytes.",
+        memory.cache_bytes);
   bytes("attendant_rocksdb_write_buffer_bytes",
-        "Buffers of what was written, of all catalogs.",
+        "Size of the write buffers of all catalogs, in bytes.",
         memory.write_buffer_bytes);
   if (free_disk_bytes.ok()) {
     page.AddGauge("attendant_data_disk_free_bytes",
-                  "What is free for the server on the disk of the data "
-                  "directory; near 0 writes are refused.",
+                  "Space available to the server on the disk of the data "
+                  "directory, in bytes; near 0 writes are refused.",
                   static_cast<double>(*free_disk_bytes));
   }
   for (const auto& catalog : list) AddCatalog(*catalog, page);

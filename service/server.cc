@@ -237,9 +237,9 @@ Readiness Server::readiness() const {
     readiness.warnings.push_back(
         absl::StrCat("disk: ", disk->any_write.message()));
   } else if (!disk->largest_write.ok()) {
-    readiness.warnings.push_back(
-        absl::StrCat("disk: large writes are refused, and soon all: ",
-                     disk->largest_write.message()));
+    readiness.warnings.push_back(absl::StrCat(
+        "disk: large writes are refused, and soon all writes will be: ",
+        disk->largest_write.message()));
   }
   // Mostly one cause, as a full disk: the first says it for all.
   std::vector<std::string> unsaved;
@@ -268,39 +268,41 @@ void Server::WriteMetrics(MetricPage& page) const {
        {&attend_pool_, &write_pool_, &read_pool_, &long_work_pool_}) {
     AddPoolMetrics(pool->name(), pool->counts(), page);
   }
-  page.AddGauge("attendant_connections", "Connections that are open.",
+  page.AddGauge("attendant_connections", "Open connections.",
                 static_cast<double>(listener_->connection_count()));
   const auto add_refused = [&](const char* reason, std::int64_t count) {
     page.AddCounter("attendant_connections_refused_total",
-                    "Connections that were refused: there were as many as "
-                    "there may be, or no resources for one more.",
+                    "Connections refused because the limit was reached or "
+                    "resources were exhausted.",
                     static_cast<double>(count), {{"reason", reason}});
   };
   add_refused("limit", listener_->refused_at_limit_count());
   add_refused("resources", listener_->refused_without_resources_count());
   page.AddCounter("attendant_calls_stalled_total",
-                  "Calls that were cancelled because their clients did not "
-                  "take the replies, or sent nothing.",
+                  "Calls cancelled because their clients did not read the "
+                  "replies or sent nothing.",
                   static_cast<double>(backend_.stall_watch.stalled_count()));
-  page.AddCounter("attendant_connections_dropped_total",
-                  "Connections that were closed because their clients reset "
-                  "calls faster than they can be ended, had far more than they "
-                  "may have at once, sent most while memory was full, kept "
-                  "others from being read, had most while others had no "
-                  "place, had most of too many calls, or did not send theirs.",
-                  static_cast<double>(backend_.reset_watch.dropped_count() +
-                                      listener_->dropped_count()));
+  page.AddCounter(
+      "attendant_connections_dropped_total",
+      "Connections closed because their clients reset calls faster than they "
+      "can be ended, had far more calls than allowed at once, sent the most "
+      "while memory was full, kept others from being read, held the most "
+      "connections while others had no place, had the most of too many calls, "
+      "or did not send their calls.",
+      static_cast<double>(backend_.reset_watch.dropped_count() +
+                          listener_->dropped_count()));
   page.AddGauge("attendant_open_calls",
-                "Calls that the server was told of and that have not ended.",
+                "Calls in progress, as reported by gRPC.",
                 static_cast<double>(backend_.reset_watch.call_count()));
   page.AddCounter("attendant_reading_paused_total",
-                  "Calls before which reading was held up by 0.2 ms, as many "
-                  "that were reset had not ended yet.",
+                  "Calls whose reading was delayed by 0.2 ms because many "
+                  "reset calls had not ended yet.",
                   static_cast<double>(backend_.reset_watch.pause_count()));
-  page.AddCounter("attendant_calls_not_sent_total",
-                  "Calls that were refused as their connection had begun far "
-                  "more than it may have at once, and not sent their messages.",
-                  static_cast<double>(backend_.arrival_watch.refused_count()));
+  page.AddCounter(
+      "attendant_calls_not_sent_total",
+      "Calls refused because their connection had started far more calls than "
+      "it may have at once without sending their messages.",
+      static_cast<double>(backend_.arrival_watch.refused_count()));
   AddCatalogMetrics(*backend_.catalogs, disk_watch_.state()->free_bytes, page);
 }
 

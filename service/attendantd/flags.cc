@@ -37,35 +37,38 @@ namespace {
 constexpr absl::string_view kNone = "none";
 
 constexpr char kDescription[] =
-    "attendantd serves catalogs of items over gRPC: a query attends over a\n"
-    "catalog and gets back weighted items, the pooled value, and how much of\n"
-    "the whole attention the answer holds.\n"
-    "`attendantd token --help` tells of tokens for it.\n";
+    "attendantd serves catalogs of items over gRPC. A query attends over a\n"
+    "catalog and returns weighted items, the pooled value and the share of\n"
+    "the catalog's attention that the answer holds.\n"
+    "For access tokens see `attendantd token --help`.\n";
 
 constexpr char kExamples[] =
-    "\nA flag beats the --config file, which beats the environment variable,\n"
-    "which beats the default. Names may have _ in place of -.\n"
-    "\nExamples:\n"
+    "\n"
+    "A flag overrides the --config file, which overrides the environment\n"
+    "variable, which overrides the default. Names may use _ instead of -.\n"
+    "\n"
+    "Examples:\n"
     "  attendantd --data-dir /var/lib/attendant\n"
     "  attendantd --data-dir /tmp/try --listen 127.0.0.1:0\n"
-    "      takes a free port and prints it: attendantd ready on "
+    "      picks a free port and prints it: attendantd ready on "
     "127.0.0.1:PORT\n"
     "  attendantd --listen 0.0.0.0:7600 --tls-cert server.pem --tls-key "
     "server.key\n"
-    "      listens to other machines, with TLS\n"
+    "      accepts connections from other machines, over TLS\n"
     "  (umask 077; attendantd token reader --file tokens > reader.token)\n"
-    "      makes a token for --auth-tokens tokens: see attendantd token "
+    "      makes a token for --auth-tokens tokens; see attendantd token "
     "--help\n"
     "  ATTENDANT_LISTEN=127.0.0.1:7601 attendantd --config "
     "/etc/attendant.toml\n"
-    "      where the file has lines such as: data-dir = "
-    "\"/var/lib/attendant\"\n"
-    "\nThe environment variable ATTENDANT_KERNELS (scalar, avx2 or avx512) "
-    "picks\n"
-    "the instructions of the inner loops; the best there are by default.\n"
-    "\nSIGTERM or SIGINT stops it after the requests under way; a second one\n"
-    "stops it at once. Every acknowledged write is on disk either way. SIGHUP\n"
-    "reads the files of the certificate and the tokens again.\n";
+    "      reads a file with lines such as data-dir = \"/var/lib/attendant\"\n"
+    "\n"
+    "The environment variable ATTENDANT_KERNELS (scalar, avx2 or avx512)\n"
+    "selects the instruction set of the inner loops; default: the best\n"
+    "available.\n"
+    "\n"
+    "SIGTERM or SIGINT stops the server after the requests in progress; a\n"
+    "second signal stops it at once. In both cases every acknowledged write\n"
+    "is on disk. SIGHUP reloads the TLS certificate and the token file.\n";
 
 constexpr absl::string_view kLevelNames[] = {"debug", "info", "warning",
                                              "error"};
@@ -142,7 +145,7 @@ std::string WrongWithListen(const std::string& listen) {
 void AddServingFlags(CLI::App& app, Flags& flags) {
   constexpr char kGroup[] = "Serving";
   app.add_option("--listen", flags.server.listen,
-                 "Address to listen on, HOST:PORT; port 0 takes a free one")
+                 "Address to listen on, HOST:PORT; port 0 picks a free port")
       ->envname("ATTENDANT_LISTEN")
       ->group(kGroup)
       ->type_name("HOST:PORT")
@@ -150,9 +153,9 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option(
          "--http-listen", flags.http_listen,
-         "Address of /metrics, /livez and /readyz, HOST:PORT, or none; "
-         "by default loopback, and the port of --listen plus 1000, or a "
-         "free one where that is none or --listen takes one")
+         "Address of /metrics, /livez and /readyz, HOST:PORT, or none to "
+         "disable them. Default: 127.0.0.1 and the port of --listen plus 1000; "
+         "a free port if --listen has port 0 or that is above 65535")
       ->envname("ATTENDANT_HTTP_LISTEN")
       ->group(kGroup)
       ->type_name("HOST:PORT")
@@ -162,29 +165,30 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
           },
           "", "listen"));
   app.add_option("--workers", flags.server.worker_count,
-                 "Threads that answer queries; 0: one for each core")
+                 "Threads that answer queries; 0: one per core")
       ->envname("ATTENDANT_WORKERS")
       ->group(kGroup)
       ->type_name("COUNT")
       ->check(InRange(0, 1024))
       ->capture_default_str();
-  app.add_option("--max-message-bytes", flags.server.max_message_bytes,
-                 "Largest request and reply; larger ones are refused")
+  app.add_option(
+         "--max-message-bytes", flags.server.max_message_bytes,
+         "Maximum size of a request or a reply; larger ones are refused")
       ->envname("ATTENDANT_MAX_MESSAGE_BYTES")
       ->group(kGroup)
       ->type_name("BYTES")
       ->check(InRange(64 << 10, std::numeric_limits<int>::max()))
       ->capture_default_str();
   app.add_option("--max-waiting", flags.server.max_waiting_count,
-                 "Requests of each kind that may wait for their turn; of "
-                 "queries no more wait than soon have it")
+                 "Maximum number of waiting requests of each kind; for queries "
+                 "the limit falls when they wait too long")
       ->envname("ATTENDANT_MAX_WAITING")
       ->group(kGroup)
       ->type_name("COUNT")
       ->check(InRange(1, 1000000))
       ->capture_default_str();
   app.add_option("--grace-seconds", flags.grace_seconds,
-                 "How long a stop waits for requests under way")
+                 "How long a shutdown waits for requests in progress")
       ->envname("ATTENDANT_GRACE_SECONDS")
       ->group(kGroup)
       ->type_name("SECONDS")
@@ -195,8 +199,8 @@ void AddServingFlags(CLI::App& app, Flags& flags) {
 void AddStorageFlags(CLI::App& app, Flags& flags) {
   constexpr char kGroup[] = "Data";
   app.add_option("--data-dir", flags.data_dir,
-                 "Directory of the catalogs, created if missing; one process "
-                 "at a time")
+                 "Directory of the catalogs, created if missing; used by one "
+                 "process at a time")
       ->envname("ATTENDANT_DATA_DIR")
       ->group(kGroup)
       ->type_name("DIR")
@@ -208,10 +212,10 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
           "", "text"))
       ->capture_default_str();
   app.add_option("--memory-limit", flags.memory_limit_bytes,
-                 "Memory that the process may use, in bytes, with a unit as "
-                 "in 12GiB, or as a share of what the machine or its control "
-                 "group has, as by default 80%; 0: any. Past it writes are "
-                 "refused and index builds put off")
+                 "Maximum memory of the process: bytes, bytes with a unit "
+                 "(12GiB), or a percentage of the memory of the machine or its "
+                 "control group (default: 80%); 0: unlimited. Above it writes "
+                 "are refused and index builds are postponed")
       ->envname("ATTENDANT_MEMORY_LIMIT")
       ->group(kGroup)
       ->type_name("BYTES")
@@ -220,8 +224,8 @@ void AddStorageFlags(CLI::App& app, Flags& flags) {
           InRange(std::int64_t{0}, std::numeric_limits<std::int64_t>::max()))
       ->capture_default_str();
   app.add_option("--auto-ivf-min-count", flags.auto_ivf_min_count,
-                 "Keys from which on the index AUTO is IVF and no longer FLAT; "
-                 "below, answers are exact")
+                 "Number of keys from which the index AUTO is IVF; with fewer "
+                 "it is FLAT, and answers are exact")
       ->envname("ATTENDANT_AUTO_IVF_MIN_COUNT")
       ->group(kGroup)
       ->type_name("COUNT")
@@ -233,7 +237,7 @@ void AddLoggingFlags(CLI::App& app, int& slow_query_ms,
                      std::string& log_level) {
   constexpr char kGroup[] = "Logging";
   app.add_option("--slow-query-ms", slow_query_ms,
-                 "Queries that take so long, or longer, are logged with what "
+                 "Log queries that take at least MS milliseconds, with what "
                  "they did and where the time went; 0: none")
       ->envname("ATTENDANT_SLOW_QUERY_MS")
       ->group(kGroup)
@@ -241,7 +245,7 @@ void AddLoggingFlags(CLI::App& app, int& slow_query_ms,
       ->check(InRange(0, 3600000))
       ->capture_default_str();
   app.add_option("--log-level", log_level,
-                 "Least level of the JSON lines on stderr: debug, info, "
+                 "Minimum level of the JSON log lines on stderr: debug, info, "
                  "warning or error")
       ->envname("ATTENDANT_LOG_LEVEL")
       ->group(kGroup)
@@ -261,10 +265,11 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
       absl::ConsumePrefix(&text, "INI was not able to parse ");
   // Its mark of a [section].
   if (unknown_key) absl::ConsumeSuffix(&text, ".++");
-  return {absl::StrCat("attendantd: ",
-                       unknown_key ? "the --config file sets no flag: " : "",
-                       text, "; see attendantd --help\n"),
-          kUsageExitStatus};
+  return {
+      absl::StrCat("attendantd: ",
+                   unknown_key ? "the --config file has an unknown key: " : "",
+                   text, "; see attendantd --help\n"),
+      kUsageExitStatus};
 }
 
 // OK unless options each fit, but not together.
@@ -278,7 +283,7 @@ absl::Status CheckTogether(const Flags& flags) {
   if (flags.http_listen.empty()) return absl::OkStatus();
   if (flags.http_listen == server.listen && PortOf(server.listen) != 0) {
     return InvalidField("http-listen", flags.http_listen,
-                        "another address than that of listen");
+                        "an address other than that of listen");
   }
   return ValidateSecurity(server.security, HostOf(flags.http_listen),
                           "http-listen");
@@ -298,7 +303,7 @@ std::string CheckConfigText(const std::string& text) {
                       return c == '"' || c == '#' ||
                              absl::ascii_iscntrl(static_cast<unsigned char>(c));
                     });
-  return fits ? "" : "want no \", #, control characters or ' at its begin";
+  return fits ? "" : "want no \", #, control characters or leading '";
 }
 
 std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
@@ -327,7 +332,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
             return kind == std::filesystem::file_type::regular ||
                            kind == std::filesystem::file_type::not_found
                        ? ""
-                       : absl::StrCat(path, " is no regular file");
+                       : absl::StrCat(path, " is not a regular file");
           },
           ""))
       ->type_name("FILE");
@@ -335,7 +340,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.add_flag("--check-config", flags.check_config,
                "Check the configuration and the files of --tls-* and "
-               "--auth-tokens as a start would, print it and exit")
+               "--auth-tokens as at startup, print the configuration and exit")
       ->configurable(false);
   AddStorageFlags(app, flags);
   AddServingFlags(app, flags);

@@ -54,79 +54,84 @@ void AddMost(CLI::App& app, const std::string& flag,
 void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
   AddCount(app, "--max-connections", "ATTENDANT_MAX_CONNECTIONS",
            limits.max_connection_count, "COUNT",
-           "Connections at a time, but no more than a third of the files that "
-           "the process may open; more are refused");
+           "Maximum number of connections, capped at a third of the files that "
+           "the process may open; further ones are refused");
   AddCount(app, "--max-streams", "ATTENDANT_MAX_STREAMS",
            limits.max_stream_count, "COUNT",
-           "Calls under way on one connection; more wait at the client");
+           "Maximum number of concurrent calls on a connection; further ones "
+           "wait at the client");
   AddCount(app, "--idle-seconds", "ATTENDANT_IDLE_SECONDS", limits.idle_seconds,
            "SECONDS",
-           "A connection without calls for so long is closed, and an import "
-           "that brings no message cancelled");
+           "Close a connection after SECONDS without calls, and cancel an "
+           "import after SECONDS without a message");
   AddCount(app, "--connection-age-seconds", "ATTENDANT_CONNECTION_AGE_SECONDS",
            limits.age_seconds, "SECONDS",
-           "After so long a connection takes no new calls: clients connect "
-           "again by themselves");
+           "Age at which a connection stops taking new calls; clients "
+           "reconnect by themselves");
   AddCount(app, "--connection-grace-seconds",
            "ATTENDANT_CONNECTION_GRACE_SECONDS", limits.age_grace_seconds,
            "SECONDS",
-           "How long calls that are under way then may go on: above the "
-           "longest import or export of a snapshot");
+           "Time that the calls in progress then have to finish; set it above "
+           "the longest import or export of a snapshot");
   AddCount(app, "--stall-seconds", "ATTENDANT_STALL_SECONDS",
            limits.stall_seconds, "SECONDS",
-           "A call whose client does not take its reply for so long, and a "
-           "second for each 64 KiB of it, is cancelled; a connection whose "
-           "calls do not come for as long is closed");
-  AddBytes(app, "--request-memory", "ATTENDANT_REQUEST_MEMORY",
-           limits.request_memory_bytes,
-           "Memory of requests on their way in; above it calls are ended");
+           "Cancel a call whose client does not read the reply within SECONDS "
+           "plus 1 second per 64 KiB, and close a connection whose calls do "
+           "not arrive within SECONDS");
+  AddBytes(
+      app, "--request-memory", "ATTENDANT_REQUEST_MEMORY",
+      limits.request_memory_bytes,
+      "Maximum memory of requests being received; above it calls are ended");
   AddBytes(app, "--reply-memory", "ATTENDANT_REPLY_MEMORY",
            limits.reply_memory_bytes,
-           "Memory of replies on their way out; above it the calls that have "
+           "Maximum memory of replies being sent; above it the calls that have "
            "waited longest for their clients are cancelled");
-  AddMost(app, "--max-metadata-bytes", "ATTENDANT_MAX_METADATA_BYTES",
-          limits.metadata_bytes, "BYTES",
-          "Metadata of a call: names, values and 32 bytes for each",
-          kMinMetadataBytes);
+  AddMost(
+      app, "--max-metadata-bytes", "ATTENDANT_MAX_METADATA_BYTES",
+      limits.metadata_bytes, "BYTES",
+      "Maximum size of a call's metadata: names, values and 32 bytes per entry",
+      kMinMetadataBytes);
 }
 
 void AddLimitFlags(CLI::App& app, RequestLimits& limits) {
   AddMost(app, "--max-dimension", "ATTENDANT_MAX_DIMENSION", limits.dimension,
           "COUNT",
-          "Components of a key or value in a catalog that is made; one that "
-          "is restored may have more");
+          "Maximum number of components of a key or value in a new catalog; a "
+          "restored catalog may have more");
   AddMost(app, "--max-batch", "ATTENDANT_MAX_BATCH", limits.batch, "COUNT",
-          "Items, ids or queries in a batch");
+          "Maximum number of items, ids or queries in a batch");
   AddMost(app, "--max-id-bytes", "ATTENDANT_MAX_ID_BYTES", limits.id_bytes,
-          "BYTES", "Id of an item that is written");
+          "BYTES", "Maximum length of the id of a written item");
   AddMost(app, "--max-attribute-bytes", "ATTENDANT_MAX_ATTRIBUTE_BYTES",
           limits.attribute_bytes, "BYTES",
-          "Text in the attributes of an item that is written");
+          "Maximum size of the text in the attributes of a written item");
   AddMost(app, "--max-filter-bytes", "ATTENDANT_MAX_FILTER_BYTES",
-          limits.filter_bytes, "BYTES", "A filter as text");
+          limits.filter_bytes, "BYTES", "Maximum length of a filter as text");
   AddMost(app, "--max-filter-depth", "ATTENDANT_MAX_FILTER_DEPTH",
           limits.filter_depth, "COUNT",
-          "How deep the conditions of a filter may be nested");
+          "Maximum nesting depth of the conditions of a filter");
   AddMost(app, "--max-opaque-value-bytes", "ATTENDANT_MAX_OPAQUE_VALUE_BYTES",
           limits.opaque_value_bytes, "BYTES",
-          "Opaque value of an item that is written");
+          "Maximum size of the opaque value of a written item");
+  AddMost(app, "--max-result-count", "ATTENDANT_MAX_RESULT_COUNT",
+          limits.result_count, "COUNT",
+          "Maximum result_count of an Attend query. If a query does not set "
+          "it: 10, or 1,000 with min_mass");
   AddMost(
-      app, "--max-result-count", "ATTENDANT_MAX_RESULT_COUNT",
-      limits.result_count, "COUNT",
-      "result_count of a query of Attend; one without asks for 10, or 1,000 "
-      "with min_mass");
-  AddMost(app, "--max-shortlist-count", "ATTENDANT_MAX_SHORTLIST_COUNT",
-          limits.shortlist_count, "COUNT",
-          "shortlist_count of a query; one without asks for 10 times "
-          "result_count, or with min_mass once, and at least 100");
+      app, "--max-shortlist-count", "ATTENDANT_MAX_SHORTLIST_COUNT",
+      limits.shortlist_count, "COUNT",
+      "Maximum shortlist_count of a query. If a query does not set it: 10 "
+      "times result_count, or result_count with min_mass, and at least 100");
   AddMost(app, "--max-examples", "ATTENDANT_MAX_EXAMPLES", limits.example_count,
-          "COUNT", "Examples of a query, or of a head of several");
+          "COUNT",
+          "Maximum number of examples of a query, or of each head of a query "
+          "with several heads");
   AddMost(app, "--max-id-list", "ATTENDANT_MAX_ID_LIST", limits.id_list_count,
-          "COUNT", "Ids in an allow list or a deny list");
+          "COUNT", "Maximum number of ids in an allow list or a deny list");
   AddMost(app, "--max-catalogs", "ATTENDANT_MAX_CATALOGS", limits.catalog_count,
           "COUNT",
-          "Catalogs that may be made, damaged ones included; more that are "
-          "there at the start are served");
+          "Maximum number of catalogs, including damaged ones; catalogs beyond "
+          "it that exist at startup are served, but none can be created");
 }
 
 std::string ToText(const RequestLimits& limits) {

@@ -92,12 +92,13 @@ void Reload(Security& security) {
   const absl::Status status = security.Reload();
   if (status.ok()) {
     LogEvent(LogLevel::kInfo, "reloaded",
-             {{"what", "the certificate and the tokens, where there are any"}});
+             {{"what", "the TLS certificate and the tokens, if configured"}});
     return;
   }
-  LogEvent(LogLevel::kError, "not_reloaded",
-           {{"error", std::string(status.message())},
-            {"what_now", "what was read before it is still used"}});
+  LogEvent(
+      LogLevel::kError, "not_reloaded",
+      {{"error", std::string(status.message())},
+       {"what_now", "the certificate and tokens read before remain in use"}});
 }
 
 int Serve(const Flags& flags) {

@@ -25,7 +25,7 @@ void LogCatalog(const LiveCatalog& catalog) {
     const std::vector<LogField> fields = {
         {"catalog", catalog.name()},
         {"error", std::string(recovery.files_not_used.message())},
-        {"what_now", "the index is built again from the items"}};
+        {"what_now", "the index is being rebuilt from the items"}};
     if (absl::IsDataLoss(recovery.files_not_used)) {
       LogEvent(LogLevel::kWarning, "segment_files_damaged", fields);
     } else {
@@ -36,7 +36,7 @@ void LogCatalog(const LiveCatalog& catalog) {
     LogEvent(LogLevel::kWarning, "keys_in_memory",
              {{"catalog", catalog.name()},
               {"error", std::string(recovery.keys_in_memory.message())},
-              {"what_now", "they go to files with the next index build"}});
+              {"what_now", "the next index build moves them to files"}});
   }
 }
 

@@ -27,9 +27,9 @@ void AddFile(CLI::App& app, const std::string& flag,
       ->type_name("FILE")
       ->check(CLI::Validator(
           [](const std::string& text) {
-            return text.empty() ? "got nothing, want a file: leave it out for "
-                                  "none"
-                                : CheckConfigText(text);
+            return text.empty()
+                       ? "got nothing, want a file; to use none, omit the flag"
+                       : CheckConfigText(text);
           },
           "", "text"));
 }
@@ -55,25 +55,26 @@ void AddFlag(CLI::App& app, const std::string& flag,
 
 void AddSecurityFlags(CLI::App& app, SecurityOptions& options) {
   AddFile(app, "--tls-cert", kCertificateVariable, options.tls.certificate,
-          "The server's certificate and those above it, PEM. All files here "
-          "are read again when they change");
+          "The server's certificate chain, PEM. Changes to the files of this "
+          "group take effect without a restart");
   AddFile(app, "--tls-key", kKeyVariable, options.tls.key,
-          "The key of --tls-cert, PEM");
+          "Private key of --tls-cert, PEM");
   AddFile(app, "--tls-client-ca", kClientCaVariable, options.tls.client_ca,
-          "Authorities, PEM: only clients with a certificate of one of them "
-          "may connect, and see /metrics; /livez and /readyz want none");
+          "CA certificates, PEM: only clients with a certificate from one of "
+          "these CAs may connect or read /metrics; /livez and /readyz need no "
+          "certificate");
   AddFile(app, "--auth-tokens", kTokensVariable, options.token_path,
-          "Salted hashes of tokens, a line each (see attendantd token --help): "
-          "each call needs a token that allows it. Without the file whoever "
-          "can connect may do everything");
+          "File of salted token hashes, one per line (see attendantd token "
+          "--help): each call needs a token that permits it. Without this flag "
+          "anyone who can connect may do everything");
   AddFlag(app, "--anonymous-read", "ATTENDANT_ANONYMOUS_READ",
           options.anonymous_read,
-          "With --auth-tokens: calls without a token may read, and /metrics "
-          "be read");
+          "With --auth-tokens: allow calls without a token to read, and anyone "
+          "to read /metrics");
   AddFlag(app, "--plaintext-on-network", "ATTENDANT_PLAINTEXT_ON_NETWORK",
           options.plaintext_on_network,
-          "Listen without TLS where other machines can connect: all of "
-          "them may read and change everything");
+          "Listen without TLS where other machines can connect: any of them "
+          "may read and change everything");
 }
 
 absl::Status CheckSecurityVariables() {
@@ -81,8 +82,8 @@ absl::Status CheckSecurityVariables() {
     const char* value = std::getenv(variable);
     if (value != nullptr && *value == '\0') {
       return InvalidField(variable, "nothing",
-                          "a file, or no such variable: empty, it would turn "
-                          "off what it is for");
+                          "a file, or the variable unset: an empty one would "
+                          "turn this protection off");
     }
   }
   return absl::OkStatus();

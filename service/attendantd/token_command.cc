@@ -22,22 +22,24 @@ namespace attendant {
 namespace {
 
 constexpr char kTokenDescription[] =
-    "Makes a bearer token: adds its salted hash to a file for --auth-tokens,\n"
-    "and prints the token, which is kept nowhere else: its file should be its\n"
-    "user's alone, which a umask of 077 sees to. A server that runs takes it\n"
-    "within a second. To take a token back, delete its line.\n";
+    "Makes a bearer token: adds its salted hash to a file for --auth-tokens\n"
+    "and prints the token, which is stored nowhere else. Keep it in a file\n"
+    "that only its user can read, as with umask 077. A running server accepts\n"
+    "the token within a second. To revoke a token, delete its line.\n";
 
 constexpr char kTokenExamples[] =
-    "\nRoles: read (queries and reads), write (items too), admin (catalogs,\n"
-    "aliases, models and snapshots too).\n"
-    "\nExamples:\n"
+    "\n"
+    "Roles: read (queries and reads), write (also items), admin (also\n"
+    "catalogs, aliases, models and snapshots).\n"
+    "\n"
+    "Examples:\n"
     "  (umask 077\n"
     "   attendantd token web --file /etc/attendant/tokens > web.token\n"
     "   attendantd token loader --role write --catalog films \\\n"
     "       --catalog 'shop-*' --file /etc/attendant/tokens > loader.token)\n"
     "  chgrp attendant /etc/attendant/tokens; chmod 640 /etc/attendant/tokens\n"
-    "      lets the user of the packaged server read it; once, as the file\n"
-    "      keeps its owner and mode\n";
+    "      lets the user of the packaged server read the file; needed only\n"
+    "      once, since the file keeps its owner and mode\n";
 
 struct TokenFlags {
   std::string name;
@@ -77,8 +79,7 @@ class LockedFile {
     if (ftruncate(file_, end) == 0) return failure;
     return absl::Status(
         failure.code(),
-        absl::StrCat(failure.message(), "; take out what it ends with, which ",
-                     "is no whole line"));
+        absl::StrCat(failure.message(), "; remove its last, incomplete line"));
   }
 
  private:
@@ -130,18 +131,17 @@ int RunTokenCommand(int argc, const char* const* argv) {
   CLI::App app(kTokenDescription, "attendantd token");
   app.footer(kTokenExamples);
   app.add_option("name", flags.name,
-                 "What the token is called: at most 64 letters, digits, '-' "
-                 "and '_'")
+                 "Name of the token: at most 64 letters, digits, '-' and '_'")
       ->required();
-  app.add_option("--role", flags.role, "What it allows")
+  app.add_option("--role", flags.role, "What the token permits")
       ->check(CLI::IsMember({"read", "write", "admin"}))
       ->capture_default_str();
   app.add_option("--catalog", flags.catalogs,
-                 "A catalog or alias that it may name, or the beginning of "
-                 "such names with a * behind; many, or * for all")
+                 "A catalog or alias that calls with the token may name, or a "
+                 "prefix of such names followed by *; may be repeated; *: all")
       ->type_name("NAME")
       ->capture_default_str();
-  app.add_option("--file", flags.path, "The file that the hash is added to")
+  app.add_option("--file", flags.path, "File to which the hash is appended")
       ->type_name("FILE")
       ->required();
   try {

@@ -147,7 +147,7 @@ absl::Status TakenBack(const Backend& backend, const Method& method) {
   backend.authenticator->CountRefusal(AuthRefusal::kUnknownToken);
   const absl::Status status =
       StatusWithReason(absl::StatusCode::kUnauthenticated,
-                       "the token was taken back", "TOKEN_UNKNOWN");
+                       "the token was revoked", "TOKEN_UNKNOWN");
   backend.refusal_log->Note(PathOf(method), status);
   return status;
 }

@@ -291,7 +291,7 @@ bool Listener::HasPlaceFor(const std::string& host) {
     least_bytes = bytes;
   }
   if (!least) return false;
-  End(*least, "others have no place, and most are from its address");
+  End(*least, "others have no place, and its address has the most connections");
   return true;
 }
 
@@ -391,7 +391,7 @@ void Listener::GuardMemory(MemoryGuard& guard) {
   }
   const std::optional<int> sender = guard.Look(
       memory.resident_bytes, memory.limit_bytes, received, SteadyNow());
-  if (sender) End(*sender, "memory is over its limit, and it sent most");
+  if (sender) End(*sender, "memory is over its limit, and it sent the most");
 }
 
 void Listener::GuardCalls(CallWatch& watch) {
@@ -405,10 +405,10 @@ void Listener::GuardCalls(CallWatch& watch) {
   const std::vector<CallWatch::Connection> connections = ReadCalls();
   const std::vector<std::string> crowding =
       CallWatch::Crowding(connections, most);
-  EndAll(crowding, "calls take too much memory, and it has most");
+  EndAll(crowding, "calls take too much memory, and it has the most");
   // Some that were counted may be gone.
   if (crowding.empty()) next_crowd_look_ = SteadyAfter(kCrowdInterval);
-  EndAll(watch.Silent(connections, now), "its calls don't come");
+  EndAll(watch.Silent(connections, now), "its calls do not arrive");
   next_silence_look_ = SteadyAfter(options_.call_watch.stall_time / 4);
 }
 
@@ -461,7 +461,7 @@ void Listener::WatchReads() {
         {connection, ReceivedBytes(connection), bytes, unsent});
   }
   for (const int connection : read_watch_.Look(connections)) {
-    End(connection, "others can't be read beside it");
+    End(connection, "it keeps other connections from being read");
   }
   if (read_watch_.is_behind() && forgotten_count_ >= kManyForgotten) {
     paced_until_ = SteadyAfter(kPacedFor);

@@ -169,11 +169,11 @@ class Listener {
   std::atomic<int> connection_count_ = 0;  // of places_
   std::atomic<std::int64_t> dropped_count_ = 0;
   Refusals at_limit_{
-      "limit", "let clients use fewer connections, or see --max-connections"};
-  Refusals without_resources_{
-      "resources",
-      "let the process open more files (ulimit -n, LimitNOFILE), or give the "
-      "machine more memory"};
+      "limit",
+      "have clients use fewer connections, or raise --max-connections"};
+  Refusals without_resources_{"resources",
+                              "raise the limit on open files (ulimit -n, "
+                              "LimitNOFILE), or give the machine more memory"};
   LogLimiter ended_logged_{10};
   Mutex mutex_;
   absl::flat_hash_map<int, Connection> connections_  // by second descriptor

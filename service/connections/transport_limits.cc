@@ -93,8 +93,8 @@ int ConnectionsWithinReach(const TransportLimits& limits) {
       {{"max_connections", LogValue::Json(absl::StrCat(reach))},
        {"asked_for", LogValue::Json(absl::StrCat(limits.max_connection_count))},
        {"what_now",
-        "let the process open three times as many files as it "
-        "shall have connections: ulimit -n, LimitNOFILE"}});
+        "raise the limit on open files (ulimit -n, LimitNOFILE) to at least "
+        "three times --max-connections"}});
   return std::max(1, reach);
 }
 

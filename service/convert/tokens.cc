@@ -77,7 +77,7 @@ absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
       return state;
     }
   }
-  return InvalidField(field, "no token of ours", "the state_token of a reply");
+  return InvalidField(field, "an unknown token", "the state_token of a reply");
 }
 
 std::string PageToken(absl::string_view listing, absl::string_view after) {
@@ -91,7 +91,7 @@ absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
       "the next_page_token of a reply to the same request";
   const std::optional<std::string> content = Open(token, kPagePrefix);
   if (!content.has_value()) {
-    return InvalidField("page_token", "no token of ours", kWant);
+    return InvalidField("page_token", "an unknown token", kWant);
   }
   absl::string_view rest = *content;
   if (!absl::ConsumePrefix(&rest, absl::StrCat(listing, "\n")) ||

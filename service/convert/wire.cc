@@ -79,9 +79,9 @@ absl::Status ReplyTooLarge(std::int64_t max_bytes) {
   return StatusWithReason(
       absl::StatusCode::kResourceExhausted,
       absl::StrCat("the reply would take more than ", max_bytes,
-                   " bytes, the most of a message (--max-message-bytes): ask "
-                   "for fewer items, a smaller read mask, or no weights of "
-                   "heads or tokens"),
+                   " bytes, the maximum size of a message "
+                   "(--max-message-bytes): ask for fewer items, a smaller read "
+                   "mask, or no weights of heads or tokens"),
       kOverLimit);
 }
 

@@ -97,11 +97,10 @@ class BatchReply {
   absl::Status NoRoom() const {
     return StatusWithReason(
         absl::StatusCode::kResourceExhausted,
-        absl::StrCat("with it the batch's reply would take more than ",
-                     max_bytes_,
-                     " bytes, the most of a message (--max-message-bytes): "
-                     "ask for fewer items or a smaller read mask, or in "
-                     "another batch"),
+        absl::StrCat(
+            "with it the batch's reply would take more than ", max_bytes_,
+            " bytes, the maximum size of a message (--max-message-bytes): ask "
+            "for fewer items or a smaller read mask, or in another batch"),
         kOverLimit);
   }
 

@@ -27,7 +27,7 @@ absl::StatusOr<ModelName> AfterFromText(absl::string_view text) {
   const std::size_t space = text.find(' ');
   if (space == absl::string_view::npos ||
       !absl::SimpleAtoi(text.substr(0, space), &name.version)) {
-    return InvalidField("page_token", "no token of ours",
+    return InvalidField("page_token", "an unknown token",
                         "the next_page_token of a reply to the same request");
   }
   name.name = std::string(text.substr(space + 1));

@@ -99,8 +99,7 @@ absl::Status CheckMayReadAll(const Security& security,
                              const HttpRequest& request) {
   if (LacksCertificate(security, request)) {
     return absl::PermissionDeniedError(
-        "client certificate: got none, want one of an authority of "
-        "--tls-client-ca");
+        "client certificate: got none, want one from a CA in --tls-client-ca");
   }
   Authenticator* authenticator = security.authenticator();
   if (authenticator == nullptr) return absl::OkStatus();
@@ -109,7 +108,8 @@ absl::Status CheckMayReadAll(const Security& security,
   if (HoldsAll(*authenticator, request)) return absl::OkStatus();
   authenticator->CountRefusal(AuthRefusal::kNotForAll);
   return absl::PermissionDeniedError(
-      "this page tells of all catalogs, and the token is not for all");
+      "this page covers all catalogs, and the token does not permit all of "
+      "them");
 }
 
 HttpResponse RefusalResponse(const absl::Status& error) {

@@ -60,37 +60,39 @@ void AddProcessMetrics(MetricPage& page) {
   rusage usage;
   if (getrusage(RUSAGE_SELF, &usage) == 0) {
     page.AddCounter("process_cpu_seconds_total",
-                    "CPU time that the process took, in seconds.",
+                    "Total CPU time used by the process, in seconds.",
                     Seconds(usage.ru_utime) + Seconds(usage.ru_stime));
   }
   double pages_virtual = 0;
   double pages_resident = 0;
   if (std::ifstream("/proc/self/statm") >> pages_virtual >> pages_resident) {
     const auto page_bytes = static_cast<double>(sysconf(_SC_PAGESIZE));
-    page.AddGauge("process_resident_memory_bytes",
-                  "Memory that the process holds, mapped files included.",
-                  pages_resident * page_bytes);
+    page.AddGauge(
+        "process_resident_memory_bytes",
+        "Resident memory of the process, including mapped files, in bytes.",
+        pages_resident * page_bytes);
     page.AddGauge("process_virtual_memory_bytes",
-                  "Address space of the process.", pages_virtual * page_bytes);
+                  "Virtual address space of the process, in bytes.",
+                  pages_virtual * page_bytes);
   }
   std::error_code error;
   const std::filesystem::directory_iterator files("/proc/self/fd", error);
   if (!error) {
     // The listing has a file open itself.
     page.AddGauge(
-        "process_open_fds", "Files and connections that are open.",
+        "process_open_fds", "Open file descriptors (files and connections).",
         static_cast<double>(std::distance(begin(files), end(files))) - 1);
   }
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    page.AddGauge("process_max_fds", "Files and connections that may be open.",
+    page.AddGauge("process_max_fds", "Maximum number of open file descriptors.",
                   limit.rlim_cur == RLIM_INFINITY
                       ? std::numeric_limits<double>::infinity()
                       : static_cast<double>(limit.rlim_cur));
   }
   if (const double start = StartTime(); start > 0) {
     page.AddGauge("process_start_time_seconds",
-                  "When the process started, in seconds since 1970.", start);
+                  "Start time of the process, in seconds since 1970.", start);
   }
 }
 

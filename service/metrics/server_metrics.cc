@@ -79,15 +79,15 @@ void CallMetrics::Write(const Method& method, MetricPage& page) const {
   const MetricPage::Labels labels = {{"grpc_type", method.type},
                                      {"grpc_service", method.service},
                                      {"grpc_method", method.name}};
-  page.AddCounter("grpc_server_started_total", "RPCs that began.",
+  page.AddCounter("grpc_server_started_total", "RPCs started.",
                   static_cast<double>(started.value()), labels);
   const bool reads = method.type == "client_stream" || method.type == kBidi;
   const bool writes = method.type == "server_stream" || method.type == kBidi;
   const std::int64_t succeeded = seconds_[0].load()->Read().count();
-  page.AddCounter(
-      "grpc_server_msg_received_total", "Messages of RPCs that came.",
-      static_cast<double>((reads ? read : started).value()), labels);
-  page.AddCounter("grpc_server_msg_sent_total", "Messages of RPCs that went.",
+  page.AddCounter("grpc_server_msg_received_total", "RPC messages received.",
+                  static_cast<double>((reads ? read : started).value()),
+                  labels);
+  page.AddCounter("grpc_server_msg_sent_total", "RPC messages sent.",
                   static_cast<double>(writes ? written.value() : succeeded),
                   labels);
   for (std::size_t code = 0; code < kCodeCount; ++code) {
@@ -96,12 +96,12 @@ void CallMetrics::Write(const Method& method, MetricPage& page) const {
     MetricPage::Labels with_code = labels;
     with_code.emplace_back("grpc_code", std::string(kCodeNames[code]));
     page.AddCounter("grpc_server_handled_total",
-                    "RPCs that ended, by the status they ended with.",
+                    "RPCs completed, by status code.",
                     static_cast<double>(seconds->Read().count()), with_code);
-    page.AddHistogram("grpc_server_handling_seconds",
-                      "Time from an RPC's arrival to its last reply, in "
-                      "seconds.",
-                      *seconds, with_code);
+    page.AddHistogram(
+        "grpc_server_handling_seconds",
+        "Time from an RPC's arrival to its last reply, in seconds.", *seconds,
+        with_code);
   }
 }
 
@@ -113,32 +113,34 @@ void ServerMetrics::Write(MetricPage& page) const {
   for (const Method& method : methods_) {
     calls_[method.index].Write(method, page);
   }
-  WriteCounters(shed, kShedReasons, "attendant_shed_total",
-                "Requests refused for want of capacity, or while stopping.",
-                "reason", page);
+  WriteCounters(
+      shed, kShedReasons, "attendant_shed_total",
+      "Requests refused for lack of capacity or during shutdown, by reason.",
+      "reason", page);
   page.AddCounter("attendant_slow_queries_total",
                   "Queries that took --slow-query-ms or longer.",
                   static_cast<double>(slow_queries.value()));
   page.AddHistogram("attendant_batch_queries",
-                    "Queries that a worker answered together.", batch_queries);
+                    "Number of queries that a worker answered together.",
+                    batch_queries);
   page.AddCounter("attendant_rows_scored_total",
-                  "Keys that queries scored, from codes or floats.",
+                  "Keys scored by queries, from quantized codes or floats.",
                   static_cast<double>(rows_scored.value()));
   page.AddCounter("attendant_lists_visited_total",
-                  "Inverted lists that queries visited.",
+                  "Inverted lists visited by queries.",
                   static_cast<double>(lists_visited.value()));
   page.AddHistogram("attendant_returned_mass",
-                    "Share of the catalog's attention that the items of an "
-                    "answer hold, where it is known.",
+                    "Share of the catalog's attention mass held by the "
+                    "returned items, if known.",
                     returned_mass);
-  page.AddHistogram("attendant_shortlist_mass",
-                    "Share of the catalog's attention that the shortlist of "
-                    "an answer holds, where it is known.",
-                    shortlist_mass);
-  page.AddHistogram("attendant_mass_interval_width",
-                    "Width of the interval of a shortlist's mass, where it is "
-                    "known.",
-                    mass_width);
+  page.AddHistogram(
+      "attendant_shortlist_mass",
+      "Share of the catalog's attention mass held by the shortlist, if known.",
+      shortlist_mass);
+  page.AddHistogram(
+      "attendant_mass_interval_width",
+      "Width of the interval around the shortlist's mass, if known.",
+      mass_width);
   WriteCounters(masses, kKnownMasses, "attendant_answers_total",
                 "Answers with softmax weights, by how their mass is known.",
                 "mass", page);

@@ -119,7 +119,7 @@ absl::Status Authenticator::Reload() {
     if (is_known) return last_failure_;
     LogEvent(LogLevel::kError, "tokens_not_reloaded",
              {{"error", std::string(table.status().message())},
-              {"what_now", "the tokens read before it stay valid"}});
+              {"what_now", "the tokens read before remain valid"}});
     return last_failure_;
   }
   last_failure_ = absl::OkStatus();
@@ -127,8 +127,8 @@ absl::Status Authenticator::Reload() {
     LogEvent(LogLevel::kWarning, "tokens_empty",
              {{"path", path_},
               {"what_now",
-               "no token is valid any more; if one should be, "
-               "replace the file by one that has its line"}});
+               "no token is valid any more; to restore one, replace the file "
+               "with one that contains its line"}});
   }
   table_.Store(std::make_shared<TokenTable>(*std::move(table)));
   LogEvent(LogLevel::kInfo, "tokens_reloaded", {{"path", path_}});

@@ -101,8 +101,8 @@ absl::Time Security::expiry() const {
 void Security::WriteMetrics(MetricPage& page) const {
   const absl::Time end = expiry();
   page.AddGauge("attendant_tls_certificate_expiry_seconds",
-                "When the TLS certificate ends, in seconds since 1970; +Inf "
-                "without TLS.",
+                "Expiry time of the TLS certificate, in seconds since 1970; "
+                "+Inf without TLS.",
                 end == absl::InfiniteFuture()
                     ? std::numeric_limits<double>::infinity()
                     : static_cast<double>(absl::ToUnixSeconds(end)));
@@ -116,8 +116,8 @@ void Security::WriteMetrics(MetricPage& page) const {
         authenticator_ == nullptr ? 0
                                   : authenticator_->refusals()[refusal].value();
     page.AddCounter("attendant_auth_refused_total",
-                    "Calls, and requests of /metrics, that were refused for "
-                    "their token.",
+                    "Calls and requests of /metrics refused because of their "
+                    "token, by reason.",
                     static_cast<double>(count), {{"reason", reason}});
   }
 }

@@ -47,7 +47,7 @@ absl::Status TlsReloader::ReadIfChanged(SteadyTime now) {
     if (is_known) return last_failure_;
     LogEvent(LogLevel::kError, "tls_not_reloaded",
              {{"error", std::string(material.status().message())},
-              {"what_now", "the certificate read before it is still used"}});
+              {"what_now", "the certificate read before remains in use"}});
     return last_failure_;
   }
   last_failure_ = absl::OkStatus();

@@ -189,7 +189,7 @@ void ResetWatch::CountOpen(const std::string& peer, int more, SteadyTime now) {
     if (open->second == 0) open_counts_.erase(open);
     if (!too_many) return;
   }
-  DropPeer(peer, "more calls than it may have at once", now);
+  DropPeer(peer, "more calls than allowed at once", now);
 }
 
 void ResetWatch::DropPeer(const std::string& peer, absl::string_view reason,

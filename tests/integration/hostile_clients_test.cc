@@ -476,7 +476,7 @@ TEST_F(HostileClientsTest, WhoNeverEndsAMessageIsNotWaitedForForEver) {
         }
         // The other caller's is not among them.
         EXPECT_EQ(CountOf("attendant_connections_dropped_total"), kConnections);
-        EXPECT_TRUE(AwaitLog("its calls don't come"));
+        EXPECT_TRUE(AwaitLog("its calls do not arrive"));
       },
       64 * kMiB);
 }

@@ -401,7 +401,7 @@ TEST(FlagsTest, BadUsageIsOneLineThatNamesTheFlag) {
   }
   ExpectUsageError(ParseLine({"--config", "/nonexistent"}), "/nonexistent");
   ExpectUsageError(ParseLine({"--config", "/dev/zero"}),
-                   "/dev/zero is no regular file");
+                   "/dev/zero is not a regular file");
   const ScopedEnvironment workers("ATTENDANT_WORKERS", "many");
   ExpectUsageError(ParseLine({}), "--workers");
 }
@@ -427,7 +427,8 @@ TEST(FlagsTest, WhatAStartWouldFailWithIsRefused) {
                    "--http-listen: want no \"");
   ExpectUsageError(
       ParseLine({"--listen", "127.0.0.1:5", "--http-listen", "127.0.0.1:5"}),
-      "http-listen: got 127.0.0.1:5, want another address than that of listen");
+      "http-listen: got 127.0.0.1:5, want an address other than that of "
+      "listen");
   EXPECT_TRUE(std::holds_alternative<Flags>(
       ParseLine({"--listen", "127.0.0.1:0", "--http-listen", "127.0.0.1:0"})));
 }
@@ -437,7 +438,7 @@ TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
   ExpectUsageError(ParseLine({"--config", file.path()}), "workerz");
   const ScopedFile sections("[serving]\nworkers = 3\n");
   ExpectUsageError(ParseLine({"--config", sections.path()}),
-                   "sets no flag: serving;");
+                   "has an unknown key: serving;");
 }
 
 // It is asked for, not configured.

@@ -43,7 +43,7 @@ TEST(TokensTest, WhatIsNoStateTokenIsRefused) {
   }
   for (const std::string& each : bad) {
     ExpectInvalid(ParseStateToken(each, "state_token").status(), "state_token",
-                  "no token of ours");
+                  "an unknown token");
   }
 }
 

@@ -184,8 +184,7 @@ TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthorityBeyondProbes) {
   EXPECT_EQ(GetByTls(ca_path, "", "/readyz"), 503);  // no server yet
   EXPECT_EQ(GetByTls(ca_path, "", "/metrics"), 403);
   EXPECT_THAT(BodyByTls("/metrics"),
-              HasSubstr("got none, want one of an authority of "
-                        "--tls-client-ca"));
+              HasSubstr("got none, want one from a CA in --tls-client-ca"));
 }
 
 // Beside tokens it is wanted too: each is a lock of its own.
