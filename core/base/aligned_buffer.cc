@@ -9,10 +9,11 @@
 namespace attendant {
 namespace {
 
-// Blocks from here on are mappings of their own, as large as a huge page. What
-// is freed goes back to the system at once, and so does the wish for huge pages
-// (PreferHugePages): it would stay with malloc's memory, whose small blocks,
-// where most are free, then hold 2 MiB each.
+// Blocks of at least this size, one huge page, get a mapping of their own, so
+// that freeing one returns it to the system at once, together with its advice
+// for huge pages (PreferHugePages). On malloc's memory that advice would
+// outlive the block: small blocks placed there later would hold 2 MiB each even
+// when most of it is free.
 constexpr std::size_t kOwnMappingBytes = std::size_t{2} << 20;
 constexpr std::size_t kAlignment = 64;
 

@@ -10,19 +10,21 @@
 
 namespace attendant {
 
-// So many bytes at a multiple of 64, uninitialised, and how they are freed; for
-// AlignedBuffer. Thread-safe. AllocateAligned throws std::bad_alloc.
+// AllocateAligned returns `bytes` uninitialised bytes at a multiple of 64 and
+// throws std::bad_alloc when out of memory; FreeAligned frees them, given the
+// same `bytes`. For AlignedBuffer. Thread-safe.
 void* AllocateAligned(std::size_t bytes);
 void FreeAligned(void* data, std::size_t bytes);
 
-// What AlignedBuffers hold in mappings of their own, touched or not, in bytes:
-// the allocator doesn't count it.
+// Returns the bytes that AlignedBuffers hold in mappings of their own, touched
+// or not. malloc's statistics don't count them.
 std::int64_t MappedBufferBytes();
 
-// `size` elements of a trivial type, 64-byte aligned, uninitialised: pages that
-// are never touched cost no memory, so a segment can reserve its capacity.
-// Of 2 MiB and more it goes back to the system when it is freed. Movable, not
-// copyable. Not thread-safe; distinct elements may be used by distinct threads.
+// `size` elements of a trivial type, 64-byte aligned and uninitialised. Pages
+// that are never touched cost no memory, so a segment can reserve its capacity.
+// A buffer of 2 MiB or more goes back to the system as soon as it is freed.
+// Movable, not copyable. Not thread-safe, but different threads may use
+// different elements.
 template <typename T>
 class AlignedBuffer {
   static_assert(std::is_trivial_v<T>);

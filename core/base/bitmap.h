@@ -8,8 +8,8 @@
 
 namespace attendant {
 
-// One bit a row, all clear at first. A copy is `size / 8` bytes. Not
-// thread-safe while written.
+// One bit per row; every bit is clear at first. A copy takes `size / 8` bytes.
+// Not thread-safe while it is written.
 class Bitmap {
  public:
   Bitmap() = default;
@@ -29,8 +29,8 @@ class Bitmap {
   void Clear(std::int64_t i) {
     words_[static_cast<std::size_t>(i >> 6)] &= ~(std::uint64_t{1} << (i & 63));
   }
-  // Row i is bit i % 64 of word i / 64. Bits past the size are clear and must
-  // stay so.
+  // Row i is bit i % 64 of word i / 64. Bits beyond the size are clear and must
+  // stay clear.
   std::span<const std::uint64_t> words() const { return words_; }
   std::span<std::uint64_t> words() { return words_; }
 

@@ -1,4 +1,4 @@
-// Stored bytes: putting numbers together, and taking them apart.
+// Reads and writes numbers in stored bytes.
 #ifndef ATTENDANT_CORE_BASE_BYTE_READER_H_
 #define ATTENDANT_CORE_BASE_BYTE_READER_H_
 
@@ -16,22 +16,22 @@ namespace attendant {
 static_assert(std::endian::native == std::endian::little,
               "numbers are copied as they lie in memory");
 
-// Appends the number as ByteReader reads it.
+// Appends `number` in the format that ByteReader reads.
 template <typename T>
 void AppendNumber(T number, std::string& bytes) {
   static_assert(std::is_arithmetic_v<T>);
   bytes.append(reinterpret_cast<const char*>(&number), sizeof(number));
 }
 
-// Appends 8 bytes, the highest first: those of numbers >= 0 sort as the numbers
-// do.
+// Appends `number` as 8 big-endian bytes. The bytes of numbers >= 0 sort in the
+// same order as the numbers.
 inline void AppendSorting(std::int64_t number, std::string& bytes) {
   for (int shift = 56; shift >= 0; shift -= 8) {
     bytes.push_back(static_cast<char>(number >> shift));
   }
 }
 
-// The number of such bytes.
+// Returns the number that AppendSorting wrote as `bytes`.
 inline std::int64_t ReadSorting(absl::string_view bytes) {
   std::uint64_t number = 0;
   for (const char c : bytes) {
@@ -40,9 +40,9 @@ inline std::int64_t ReadSorting(absl::string_view bytes) {
   return static_cast<std::int64_t>(number);
 }
 
-// Reads little-endian values from the front of bytes, which must outlive it.
-// Every method checks what is left first: it returns false, and allocates and
-// reads nothing, if that is too little. Not thread-safe.
+// Reads little-endian values from the front of `bytes`, which must outlive the
+// reader. Every method first checks that enough bytes are left; if not, it
+// returns false without allocating or reading anything. Not thread-safe.
 class ByteReader {
  public:
   explicit ByteReader(absl::string_view bytes) : left_(bytes) {}

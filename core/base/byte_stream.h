@@ -1,5 +1,5 @@
-// Numbers and arrays as bytes of a long file, which nobody holds in memory as a
-// whole.
+// Writes and reads numbers and arrays in a long file without holding all of it
+// in memory.
 #ifndef ATTENDANT_CORE_BASE_BYTE_STREAM_H_
 #define ATTENDANT_CORE_BASE_BYTE_STREAM_H_
 
@@ -19,8 +19,8 @@ namespace attendant {
 static_assert(std::endian::native == std::endian::little,
               "numbers are copied as they lie in memory");
 
-// Where bytes go. The first error stays, and what comes after it is dropped:
-// look at status() at the end. Not thread-safe.
+// Accepts bytes. Keeps the first error and drops everything put after it: check
+// status() at the end. Not thread-safe.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -35,7 +35,7 @@ class ByteSink {
     static_assert(std::is_trivially_copyable_v<T>);
     PutBytes(std::as_bytes(std::span(&number, 1)));
   }
-  // Its size, then the elements.
+  // Puts the size of `array`, then its elements.
   template <typename T>
   void PutArray(std::span<const T> array) {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -52,9 +52,9 @@ class ByteSink {
   absl::Status status_;
 };
 
-// Where they come from. After the first error everything read is 0 or empty:
-// look at status() before it is believed. DataLoss if there is less than was
-// asked for; nothing is allocated that the bytes left could not fill. Not
+// Supplies bytes. After the first error everything read is 0 or empty: check
+// status() before using it. The status is DataLoss if fewer bytes are left than
+// were asked for. Never allocates more than the bytes left could fill. Not
 // thread-safe.
 class ByteSource {
  public:
@@ -62,7 +62,8 @@ class ByteSource {
 
   const absl::Status& status() const { return status_; }
   virtual std::uint64_t left() const = 0;
-  // The first of the reader's own findings.
+  // Records an error that the reader found in the data, unless there is one
+  // already.
   void Fail(absl::Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
@@ -79,7 +80,7 @@ class ByteSource {
   T Get() {
     static_assert(std::is_trivially_copyable_v<T>);
     if constexpr (std::is_same_v<T, bool>) {
-      // No other byte is a bool.
+      // A bool may hold no byte but 0 and 1.
       const auto byte = Get<std::uint8_t>();
       if (byte > 1) Fail(absl::DataLossError("neither true nor false"));
       return byte == 1;
@@ -88,8 +89,9 @@ class ByteSource {
     GetBytes(std::as_writable_bytes(std::span(&number, 1)));
     return status_.ok() ? number : T();
   }
-  // An array that PutArray wrote, into anything that is made of a size and has
-  // data() and size(); prepare(array) sees it before it is filled.
+  // Reads an array that PutArray wrote into an `Array`, any type with a
+  // constructor from a size, data() and size(). Calls prepare(array) before it
+  // fills the array.
   template <typename Array>
   Array GetArray() {
     return GetArray<Array>([](const Array&) {});
@@ -120,7 +122,7 @@ class ByteSource {
   }
 
  private:
-  // Not more than left().
+  // Reads bytes.size() bytes, at most left().
   virtual absl::Status Read(std::span<std::byte> bytes) = 0;
 
   absl::Status status_;

@@ -1,5 +1,5 @@
-// Time of day as a dependency, so that tests need not wait, and time that
-// nobody can set.
+// The time of day, which tests can replace so that they need not wait, and a
+// steady time, which nobody can set.
 #ifndef ATTENDANT_CORE_BASE_CLOCK_H_
 #define ATTENDANT_CORE_BASE_CLOCK_H_
 
@@ -9,32 +9,32 @@
 
 namespace attendant {
 
-// The time of day: for what is shown or stored. It may be set, forward or back.
-// Thread-safe.
+// The time of day, for times that are shown or stored. It may be set forward or
+// back. Thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual absl::Time Now() const = 0;
 
-  // The system's clock. Never deleted.
+  // Returns the system's clock, which is never deleted.
   static const Clock& System();
 };
 
-// A moment of a clock that only goes forward, and as fast as time does: for
-// deadlines and durations. Means nothing to another process.
+// A point on a clock that only moves forward, at the speed of real time. For
+// deadlines and durations. Meaningless in another process.
 using SteadyTime = std::chrono::steady_clock::time_point;
 
 inline SteadyTime SteadyNow() { return SteadyTime::clock::now(); }
 
-// The moment in so long; SteadyTime::max(), which never comes, where that is
-// more than the clock can say.
+// Returns now + `duration`, or SteadyTime::max(), which never comes, if the
+// clock can't represent that.
 SteadyTime SteadyAfter(absl::Duration duration);
 
-// How long until `time`; InfiniteDuration if it is SteadyTime::max(), zero or
-// less once it has come.
+// Returns the duration until `time`: InfiniteDuration for SteadyTime::max(),
+// zero or less if `time` has passed.
 absl::Duration TimeUntil(SteadyTime time);
 
-// How long since `time`.
+// Returns the duration since `time`.
 inline absl::Duration TimeSince(SteadyTime time) {
   return absl::FromChrono(SteadyNow() - time);
 }

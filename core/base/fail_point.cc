@@ -23,7 +23,7 @@ enum class Action { kKill, kError, kWait, kBug };
 struct Armed {
   Action action = Action::kKill;
   std::string name;
-  int count = 1;  // of the time that counts
+  int count = 1;  // acts at this visit only, from 1
   int hit_count = 0;
 };
 
@@ -126,7 +126,7 @@ class Registry {
     if (spec != nullptr && !Arm(spec).ok()) std::abort();
   }
 
-  // Null if it is not armed.
+  // Returns null if `name` is not armed.
   Armed* Find(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const auto found =
         std::find_if(armed_.begin(), armed_.end(),

@@ -1,6 +1,6 @@
-// Points at which tests let the process die, or an operation fail, and bugs
-// that they plant to see whether other tests find them. In builds without tests
-// all of it is nothing.
+// Fail points, at which tests kill the process or make an operation fail, and
+// planted bugs, which tests switch on to see whether other tests find them. In
+// builds without tests the macros do nothing.
 #ifndef ATTENDANT_CORE_BASE_FAIL_POINT_H_
 #define ATTENDANT_CORE_BASE_FAIL_POINT_H_
 
@@ -12,78 +12,84 @@
 
 namespace attendant {
 
-// Every fail point: the crash loop kills a server at each of them.
+// Every fail point. The crash loop kills a server at each of them.
 inline constexpr std::string_view kFailPoints[] = {
-    // A file that was written under another name gets its own.
+    // A file that was written under a temporary name is renamed.
     "file.after_append",
     "file.before_rename",
     "file.after_rename",
-    // A write of a database: synced, then noted as acknowledged.
+    // A database write is synced, then recorded as acknowledged.
     "log.before_sync",
     "log.after_sync",
     "log.after_mark",
-    // A table of a database: when its log is left, or tables are merged.
+    // A database table is written from the log or by a compaction.
     "table.before_write",
     "table.after_write",
     "compaction.before_tables",
     "compaction.after_manifest",
-    // A write of a catalog, which is in the log before anybody sees it.
+    // A catalog write is logged before anybody sees it.
     "update.before_log",
     "delete_matching.before_log",
     "write.before_publish",
     "write.after_publish",
-    // Segments become one: all of them, or those behind the first.
+    // Segments are merged: all of them, or all but the first.
     "merge.before_publish",
     "merge.after_publish",
     "seal.before_publish",
     "seal.after_publish",
-    // The files of a catalog's segments, then the log of changes is cut.
+    // The files of a catalog's segments are written, then the change log is
+    // cut.
     "segments.between_files",
     "segments.before_manifest",
     "segments.after_manifest",
     "segments.after_cut",
-    // A catalog is made: its files, then its record.
+    // A catalog is created: its files, then its record.
     "create.before_record",
     "create.after_record",
     // A catalog is deleted: its record, then its files.
     "drop.before_record",
     "drop.after_record",
     "drop.after_files",
-    // A version of a model: its file, then its record; and backwards.
+    // A model version is written, its file before its record, and removed in
+    // reverse order.
     "model.before_record",
     "model.before_file_removal",
-    // An alias is made or moved, and deleted.
+    // An alias is set or moved, and deleted.
     "alias.before_record",
     "alias.after_record",
     "alias.after_removal",
-    // A stored snapshot: its files, its name; and backwards.
+    // A stored snapshot is written, its files before its name, and removed in
+    // reverse order.
     "snapshot.before_manifest",
     "snapshot.before_name",
     "snapshot.after_name",
     "snapshot.before_file_removal",
-    // One is verified and copied, then the new catalog's record is written.
+    // A snapshot is verified and copied, then the new catalog's record is
+    // written.
     "restore.before_copy",
     "restore.before_record",
     "restore.after_record",
-    // One comes in: its files are there, and not verified yet.
+    // An imported snapshot's files are stored but not verified yet.
     "import.before_verification",
-    // A start: changes after the files of segments; files that are damaged.
+    // At startup, changes are replayed over segment files, and damaged files
+    // are cleared.
     "recovery.before_replay",
     "recovery.after_replay",
     "recovery.before_clear",
     "recovery.after_clear",
 };
 
-// Every planted bug: each is found by the test that planted_bugs_test names.
+// Every planted bug. The test that planted_bugs_test names finds it.
 inline constexpr std::string_view kPlantedBugs[] = {
     "acknowledge_before_commit",  // a write is answered before it is stored
     "drop_tombstone",             // a delete leaves the item in the store
-    "merge_dead_rows",            // a merge takes over rows that are dead
-    "merge_max",                  // sums are joined as if of one maximum
+    "merge_dead_rows",            // a merge copies dead rows
+    "merge_max",                  // sums are joined without rescaling to one
+                                  // maximum
     "skip_log_sync",              // the log is not synced
-    "skip_file_sync",             // a file gets its name before it is synced
-    "skip_segment_checksum",      // a segment's file is believed
-    "skip_model_checksum",        // a model's file is believed
+    "skip_file_sync",             // a file is renamed before it is synced
+    "skip_segment_checksum",      // a segment file's checksum is ignored
+    "skip_model_checksum",        // a model file's checksum is ignored
 };
 
 constexpr bool IsFailPoint(std::string_view name) {
@@ -100,31 +106,33 @@ constexpr bool IsPlantedBug(std::string_view name) {
   return false;
 }
 
-// Arms fail points and plants bugs in this process, in place of what was armed
-// before; "" for nothing. A process starts with what the environment variable
-// ATTENDANT_FAIL_POINT says. `specs` are, with commas between them, of
+// Arms fail points and plants bugs in this process, replacing all that were
+// armed before; "" arms nothing. At start a process arms what the environment
+// variable ATTENDANT_FAIL_POINT specifies. `specs` is a comma-separated list of
 //
-//   NAME[:COUNT]=kill    dies by SIGKILL when it comes by the COUNT-th time
-//                        (from 1, the default)
-//   NAME[:COUNT]=error   that time the operation fails with Internal, if it can
-//   NAME[:COUNT]=wait    that time waits until what is armed is without it
-//   NAME=bug             the bug of this name is there
+//   NAME[:COUNT]=kill    dies by SIGKILL the COUNT-th time (default 1) that
+//                        it reaches the fail point
+//   NAME[:COUNT]=error   fails the operation that time with Internal, if the
+//                        operation can fail there
+//   NAME[:COUNT]=wait    waits there that time until the point is disarmed
+//   NAME=bug             plants the bug of this name
 //
-// InvalidArgument, and nothing armed, if one is none, names what there is not,
-// or what another does; the environment's then aborts the process. Thread-safe.
+// InvalidArgument, with nothing armed, if a spec is malformed, names an unknown
+// fail point or bug, or repeats a name. The process aborts if that happens with
+// the environment variable. Thread-safe.
 absl::Status ArmFailPoint(absl::string_view specs);
 
-// Threads that wait at fail points now. Thread-safe.
+// Returns the number of threads now waiting at fail points. Thread-safe.
 int WaitingAtFailPoints();
 
-// What the macros call.
+// Called by the macros below.
 absl::Status ComeByFailPoint(absl::string_view name);
 bool HasPlantedBug(absl::string_view name);
 
 }  // namespace attendant
 
-// ATTENDANT_FAIL_POINT("name"): where the process may die.
-// ATTENDANT_FAIL_POINT_OR_RETURN("name"): or the function return an error.
+// ATTENDANT_FAIL_POINT("name"): the process may die here.
+// ATTENDANT_FAIL_POINT_OR_RETURN("name"): or the function returns an error.
 // ATTENDANT_PLANTED_BUG("name"): an expression, true while the bug is planted.
 #ifdef ATTENDANT_NO_FAIL_POINTS
 #define ATTENDANT_FAIL_POINT(name) static_cast<void>(0)

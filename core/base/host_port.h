@@ -1,4 +1,4 @@
-// HOST:PORT, as a text.
+// Parses and builds HOST:PORT texts.
 #ifndef ATTENDANT_CORE_BASE_HOST_PORT_H_
 #define ATTENDANT_CORE_BASE_HOST_PORT_H_
 
@@ -9,19 +9,19 @@
 
 namespace attendant {
 
-// From the port of a server's gRPC to that of its HTTP, unless told otherwise.
+// Default offset from a server's gRPC port to its HTTP port.
 inline constexpr int kHttpPortOffset = 1000;
 
-// The host as it is written, brackets of IPv6 included.
+// Returns the host as written, including the brackets of an IPv6 address.
 absl::string_view HostOf(absl::string_view address);
 
-// The same without brackets, as the resolver takes it.
+// Returns the host without brackets, as the resolver takes it.
 std::string BareHostOf(absl::string_view address);
 
-// The port; 0 if there is none.
+// Returns the port, or 0 if there is none.
 std::uint16_t PortOf(absl::string_view address);
 
-// The host, and this port.
+// Returns the host of `address` with `port`.
 std::string WithPort(absl::string_view address, int port);
 
 }  // namespace attendant

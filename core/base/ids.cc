@@ -12,7 +12,7 @@ bool IsValidUtf8(absl::string_view text) {
   const auto* at = reinterpret_cast<const utf8proc_uint8_t*>(text.data());
   auto left = static_cast<utf8proc_ssize_t>(text.size());
   while (left > 0) {
-    // Most text is ASCII: eight bytes at a time.
+    // Most text is ASCII, so check eight bytes at a time.
     std::uint64_t eight = 0;
     if (left >= 8) {
       std::memcpy(&eight, at, 8);

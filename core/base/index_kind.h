@@ -1,4 +1,4 @@
-// Which index a key field has.
+// The kinds of index that a key field can have.
 #ifndef ATTENDANT_CORE_BASE_INDEX_KIND_H_
 #define ATTENDANT_CORE_BASE_INDEX_KIND_H_
 
@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// What the kinds do is said in core/shortlist/scan/key_index.h. kAuto: chosen
-// by the number of keys.
+// core/shortlist/scan/key_index.h describes the kinds. kAuto chooses one by the
+// number of keys.
 enum class IndexKind {
   kAuto = 1,
   kFlat = 2,
@@ -17,7 +17,7 @@ enum class IndexKind {
   kPq = 6,
 };
 
-// "AUTO", "FLAT" and so on; empty for what is no kind.
+// Returns "AUTO", "FLAT" and so on; empty if `kind` is not a valid kind.
 inline absl::string_view Name(IndexKind kind) {
   switch (kind) {
     case IndexKind::kAuto:
@@ -36,8 +36,8 @@ inline absl::string_view Name(IndexKind kind) {
   return "";
 }
 
-// Whether an index of this kind may keep its fp32 keys in a file: a query
-// reads few of them there, and knows which before it reads the first.
+// True if an index of this kind may keep its fp32 keys in a file: a query reads
+// few of them and knows which ones before it reads the first.
 constexpr bool MayKeepKeysOnDisk(IndexKind kind) {
   return kind == IndexKind::kIvf || kind == IndexKind::kPq;
 }

@@ -1,4 +1,4 @@
-// When to stop working on a request, and when to let others work.
+// Tells when to stop working on a request and when to let others work.
 #ifndef ATTENDANT_CORE_BASE_INTERRUPT_H_
 #define ATTENDANT_CORE_BASE_INTERRUPT_H_
 
@@ -10,12 +10,13 @@
 
 namespace attendant {
 
-// Lets others work while a request, which takes long, stands still.
+// Pauses a long request so that others can work.
 class Yielder {
  public:
-  // Of the thread that works on the request: returns when that may go on.
+  // Called by the thread that works on the request; returns when it may
+  // continue.
   virtual void Yield() = 0;
-  // When to ask next.
+  // The time at which to call Yield next.
   SteadyTime yield_time() const { return yield_time_; }
 
  protected:
@@ -26,18 +27,19 @@ class Yielder {
   SteadyTime yield_time_ = SteadyTime::max();
 };
 
-// A deadline and a flag that the caller may set. Engines call Check every few
-// thousand rows, and hold no lock there: the thread may stand still in it. The
-// flag and the yielder must outlive the object. Thread-safe, but for a yielder.
+// A deadline and a flag by which the caller cancels. Engines call Check every
+// few thousand rows and must hold no lock there, because Check may pause the
+// thread. The flag and the yielder must outlive the object. Thread-safe if
+// there is no yielder.
 struct Interrupt {
   SteadyTime deadline = SteadyTime::max();  // max(): none
-  // The caller's clock may reach the same deadline a little earlier, here at
-  // the earliest: a cancel from then on is the deadline's.
+  // The earliest time, by our clock, at which the caller's clock may reach the
+  // same deadline. A cancellation from then on counts as DeadlineExceeded.
   SteadyTime caller_deadline = SteadyTime::max();
   const std::atomic<bool>* cancelled = nullptr;
   Yielder* yielder = nullptr;
 
-  // OK, Cancelled, or DeadlineExceeded.
+  // Returns OK, Cancelled or DeadlineExceeded. May yield first.
   absl::Status Check() const {
     const bool reads_time = yielder != nullptr || deadline != SteadyTime::max();
     SteadyTime now = reads_time ? SteadyNow() : SteadyTime::min();
@@ -49,7 +51,7 @@ struct Interrupt {
     return EndedAt(SteadyNow());
   }
 
-  // What Check would return at that moment, without standing still.
+  // Returns the status of Check at `now`, without yielding.
   absl::Status EndedAt(SteadyTime now) const {
     const bool is_cancelled =
         cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
@@ -57,7 +59,8 @@ struct Interrupt {
     return absl::OkStatus();
   }
 
-  // The caller is gone at that moment: for its deadline, or before it.
+  // Returns the status for a caller that is gone at `now`: DeadlineExceeded if
+  // its deadline may have passed, else Cancelled.
   absl::Status GoneAt(SteadyTime now) const {
     if (now >= deadline || now >= caller_deadline) {
       return absl::DeadlineExceededError("the deadline passed");
@@ -66,8 +69,8 @@ struct Interrupt {
   }
 };
 
-// Calls visit(i) for each i in [0, n), and looks at the interrupt before the
-// first and every few thousand.
+// Calls visit(i) for each i in [0, n). Checks the interrupt before the first
+// call and every few thousand calls.
 template <typename Visit>
 absl::Status VisitEach(std::size_t n, const Interrupt& interrupt,
                        const Visit& visit) {

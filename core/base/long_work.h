@@ -11,10 +11,10 @@
 
 namespace attendant {
 
-// Whether to go on, and whom to tell how far it is. Not thread-safe.
+// Tells work whether to continue, and reports its progress. Not thread-safe.
 class LongWork {
  public:
-  // Of done and total bytes, by the thread that works, for every MiB or so.
+  // Called by the working thread about once per MiB.
   using Report = std::function<void(std::int64_t done, std::int64_t total)>;
 
   LongWork() = default;
@@ -22,12 +22,13 @@ class LongWork {
   explicit LongWork(const Interrupt& interrupt, Report report = nullptr)
       : interrupt_(interrupt), report_(std::move(report)) {}
 
-  // From here on there are so many bytes to do, and none is done.
+  // Sets the work ahead to `total` bytes, none of them done.
   void Start(std::int64_t total) {
     done_ = 0;
     total_ = total;
   }
-  // So many more bytes are done. Cancelled or DeadlineExceeded: stop.
+  // Records that `bytes` more are done, and reports it. The work must stop if
+  // this returns Cancelled or DeadlineExceeded.
   absl::Status Advance(std::int64_t bytes) {
     done_ += bytes;
     if (report_ != nullptr) report_(done_, total_);

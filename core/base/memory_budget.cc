@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-// Giving memory back takes milliseconds, in which nobody can allocate.
+// Releasing memory takes milliseconds during which no thread can allocate.
 constexpr std::chrono::seconds kReleaseInterval(1);
 
 bool IsOlder(SteadyTime than, SteadyTime now, SteadyTime::duration age) {
@@ -23,7 +23,7 @@ void MemoryBudget::Count(std::int64_t bytes, bool reserved) {
     counted_bytes_.fetch_add(bytes);
     return;
   }
-  // A look sees both or neither.
+  // Under the lock, so that a look sees both changes or neither.
   MutexLock lock(&mutex_);
   counted_bytes_.fetch_add(bytes);
   reserved_bytes_ += bytes;
@@ -43,13 +43,13 @@ MemoryBudget::Use MemoryBudget::Look(bool anew) {
     seen_resident_ = options_.resident_bytes();
     seen_counted_ = use.counted_bytes;
     seen_at_ = now;
-    // If all that is reserved is held, and if none of it is.
+    // Bounds: all reserved bytes are held already, or none are.
     const std::int64_t least = seen_resident_ - seen_counted_;
     uncounted_ = std::clamp(uncounted_, least, least + reserved_bytes_);
   }
   use.resident_bytes = seen_resident_;
-  // What was counted since is on its way to be held; what is no more counted
-  // may be held still.
+  // Bytes counted since the sample will be held soon; bytes no longer counted
+  // may still be held.
   use.used_bytes = std::max(
       use.used_bytes, uncounted_ + std::max(use.counted_bytes, seen_counted_));
   return use;
@@ -67,7 +67,7 @@ absl::Status MemoryBudget::CheckRoom(absl::string_view what, std::int64_t bytes,
   const std::int64_t more = counted ? 0 : bytes;
   Use use = Look(/*anew=*/false);
   if (use.used_bytes + more <= use.limit_bytes) return absl::OkStatus();
-  // The process may hold what was freed meanwhile.
+  // The process may still hold memory that was freed since the last sample.
   if (use.counted_bytes + more <= use.limit_bytes) {
     bool may_release = false;
     if (options_.release) {
@@ -92,7 +92,7 @@ absl::Status MemoryBudget::CheckRoom(absl::string_view what, std::int64_t bytes,
 
 absl::StatusOr<MemoryBudget::Account> MemoryBudget::Reserve(
     absl::string_view what, std::int64_t bytes) {
-  // Counted first, so that two don't take the same room.
+  // Counts first, so that two calls can't take the same room.
   Account account(this, /*reserved=*/true);
   account.Set(bytes);
   ATTENDANT_RETURN_IF_ERROR(CheckRoom(what, bytes, /*counted=*/true));

@@ -1,4 +1,4 @@
-// Refuses what would not fit into memory, before the machine does.
+// Refuses requests for memory that would not fit, before the machine runs out.
 #ifndef ATTENDANT_CORE_BASE_MEMORY_BUDGET_H_
 #define ATTENDANT_CORE_BASE_MEMORY_BUDGET_H_
 
@@ -17,31 +17,32 @@
 
 namespace attendant {
 
-// Who holds memory opens an account and keeps it up to date; who wants more
-// asks first. What is used is the greater of what the accounts say and what the
-// process is seen to hold, which is looked at now and then: accounts are exact
-// and at once, and what nobody counts (fragments, requests) is not forgotten.
+// Every holder of memory opens an account and keeps it up to date; whoever
+// wants more memory asks first. The memory in use is the greater of what the
+// accounts sum to and what the process is seen to hold. The accounts are exact
+// and immediate; the process is only sampled, but its figure includes what no
+// account counts (fragmentation, requests).
 //
 // Thread-safe. Must outlive its accounts.
 class MemoryBudget {
  public:
   struct Options {
-    std::int64_t limit_bytes = 0;  // 0: none
-    // Memory that no account has and that can be asked for at any time, in
-    // bytes. Null: none.
+    std::int64_t limit_bytes = 0;  // 0: no limit
+    // Returns bytes that are in no account and can be queried at any time.
+    // Null: there are none.
     std::function<std::int64_t()> shared_bytes;
-    // What the process holds, in bytes; 0 if that can't be told. Null: not
-    // looked at.
+    // Returns the bytes that the process holds, 0 if unknown. Null: never
+    // sampled.
     std::function<std::int64_t()> resident_bytes;
-    // Gives back what was freed; called where the process holds too much. Null:
-    // nothing.
+    // Returns freed memory to the system; called when the process holds too
+    // much. Null: does nothing.
     std::function<void()> release;
-    // How long what the process was seen to hold is believed.
+    // How long a sample of resident_bytes stays valid.
     absl::Duration sample_time = absl::Milliseconds(100);
   };
 
-  // Bytes that somebody holds, until they are destroyed. Movable. Not
-  // thread-safe.
+  // A number of bytes held by the account's owner, counted until the account is
+  // destroyed. Movable. Not thread-safe.
   class Account {
    public:
     Account() = default;
@@ -69,36 +70,37 @@ class MemoryBudget {
         : budget_(budget), reserved_(reserved) {}
 
     MemoryBudget* budget_ = nullptr;  // null: counts nowhere
-    bool reserved_ = false;           // perhaps not held yet
+    bool reserved_ = false;           // perhaps not allocated yet
     std::int64_t bytes_ = 0;
   };
 
   struct Use {
-    std::int64_t limit_bytes = 0;     // 0: none
-    std::int64_t counted_bytes = 0;   // by accounts, and shared
-    std::int64_t resident_bytes = 0;  // as last seen; 0: not known
-    std::int64_t used_bytes = 0;      // what is held against the limit
+    std::int64_t limit_bytes = 0;     // 0: no limit
+    std::int64_t counted_bytes = 0;   // by accounts and shared_bytes
+    std::int64_t resident_bytes = 0;  // last sample; 0: unknown
+    std::int64_t used_bytes = 0;      // compared with the limit
   };
 
   explicit MemoryBudget(Options options) : options_(std::move(options)) {}
 
-  // An account of 0 bytes.
+  // Returns an account of 0 bytes.
   Account OpenAccount() { return Account(this, /*reserved=*/false); }
 
-  // OK if so many bytes more fit. Else ResourceExhausted with reason
-  // MEMORY_LIMIT, naming `what` wants them, what is used and the limit.
+  // OK if `bytes` more fit. Otherwise ResourceExhausted with reason
+  // MEMORY_LIMIT; the message names `what` wants the memory, the use and the
+  // limit.
   absl::Status Check(absl::string_view what, std::int64_t bytes);
 
-  // The same, and counts them until the account goes. They are counted before
-  // they are checked, so that of two that fit, but not together, both may be
-  // refused.
+  // As Check, but also counts the bytes until the account is destroyed. They
+  // are counted before they are checked, so two concurrent calls that fit alone
+  // but not together may both be refused.
   absl::StatusOr<Account> Reserve(absl::string_view what, std::int64_t bytes);
 
   Use use();
 
  private:
   void Count(std::int64_t bytes, bool reserved);
-  // Check; `counted`: an account has the bytes already.
+  // Implements Check; `counted` tells whether an account has the bytes already.
   absl::Status CheckRoom(absl::string_view what, std::int64_t bytes,
                          bool counted);
   Use Look(bool anew) ABSL_LOCKS_EXCLUDED(mutex_);
@@ -106,13 +108,13 @@ class MemoryBudget {
   const Options options_;
   std::atomic<std::int64_t> counted_bytes_ = 0;
   Mutex mutex_;
-  // Of those counted.
+  // The part of counted_bytes_ that is reserved.
   std::int64_t reserved_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  // What the process was seen to hold, and was counted, at that time.
+  // The last sample of the process, and counted_bytes_ at that time.
   std::int64_t seen_resident_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t seen_counted_ ABSL_GUARDED_BY(mutex_) = 0;
-  // What nobody counts, by all looks so far; less than 0 where accounts say
-  // more than is held.
+  // Estimate, from all samples, of the bytes that no account counts; less than
+  // 0 if accounts claim more than is held.
   std::int64_t uncounted_ ABSL_GUARDED_BY(mutex_) = 0;
   SteadyTime seen_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   SteadyTime released_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();

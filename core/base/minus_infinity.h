@@ -1,4 +1,4 @@
-// What the logit, or the logarithm of the mass, of nothing is.
+// The logit of nothing, and the logarithm of a mass of zero.
 #ifndef ATTENDANT_CORE_BASE_MINUS_INFINITY_H_
 #define ATTENDANT_CORE_BASE_MINUS_INFINITY_H_
 

@@ -1,6 +1,6 @@
 // std::mutex with annotations that clang's -Wthread-safety checks. absl::Mutex
 // would serve, but Debian's build of it is not instrumented for the thread
-// sanitizer, which then reports races that are none.
+// sanitizer, which then reports false races.
 #ifndef ATTENDANT_CORE_BASE_MUTEX_H_
 #define ATTENDANT_CORE_BASE_MUTEX_H_
 
@@ -16,12 +16,13 @@ namespace attendant {
 class ABSL_LOCKABLE Mutex {
  public:
   void Lock() ABSL_EXCLUSIVE_LOCK_FUNCTION() { mutex_.lock(); }
-  // False, at once, where another has it.
+  // Returns false at once if the mutex is already held.
   bool TryLock() ABSL_EXCLUSIVE_TRYLOCK_FUNCTION(true) {
     return mutex_.try_lock();
   }
   void Unlock() ABSL_UNLOCK_FUNCTION() { mutex_.unlock(); }
-  // Tells the analysis, not the machine, where it can't see for itself.
+  // Tells only the static analysis that the mutex is held; no check at run
+  // time.
   void AssertHeld() const ABSL_ASSERT_EXCLUSIVE_LOCK() {}
 
  private:
@@ -43,7 +44,7 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* const mutex_;
 };
 
-// A condition variable for Mutex. Waits may wake without cause: wait in a loop.
+// A condition variable for Mutex. Waits may wake spuriously: wait in a loop.
 class CondVar {
  public:
   void Wait(Mutex* mutex) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
@@ -51,8 +52,9 @@ class CondVar {
     condition_.wait(lock);
     lock.release();
   }
-  // Returns after `timeout` at the latest; a longer one than a minute may be
-  // cut to that, as what is infinite would be past in the clock's numbers.
+  // Returns after `timeout` at the latest. A timeout of more than a minute may
+  // be cut to one minute: an infinite one would overflow the clock into the
+  // past.
   void WaitWithTimeout(Mutex* mutex, absl::Duration timeout)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);

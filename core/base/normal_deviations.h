@@ -3,7 +3,8 @@
 
 namespace attendant {
 
-// Of a normal distribution, 95 % lie within so many deviations of its mean.
+// 95 % of a normal distribution lie within this many standard deviations of its
+// mean.
 inline constexpr double kNormalDeviations = 1.96;
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Numbers in messages, which may lie just beyond a limit.
+// Formats numbers in messages, where a value may lie just beyond a limit.
 #ifndef ATTENDANT_CORE_BASE_NUMBER_TEXT_H_
 #define ATTENDANT_CORE_BASE_NUMBER_TEXT_H_
 
@@ -8,8 +8,8 @@
 
 namespace attendant {
 
-// The shortest text that is this number and no other: rounded to six digits
-// 1.0000001 would be 1.
+// Returns the shortest text that reads back as `number`. Six digits would print
+// 1.0000001 as 1.
 inline std::string NumberText(double number) {
   char digits[32];
   return {digits, std::to_chars(digits, std::end(digits), number).ptr};

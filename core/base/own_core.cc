@@ -16,7 +16,7 @@ OwnCore::OwnCore(int index, int count) {
 void OwnCore::Stay() {
   if (!may_stay()) return;
   stays_ = sched_setaffinity(0, sizeof(own_), &own_) == 0;
-  has_core_ = stays_;  // else it was taken away
+  has_core_ = stays_;  // else the core was taken away
 }
 
 void OwnCore::Leave() {

@@ -1,4 +1,4 @@
-// Threads that have a core each.
+// Pins cooperating threads to a core each while they wait.
 #ifndef ATTENDANT_CORE_BASE_OWN_CORE_H_
 #define ATTENDANT_CORE_BASE_OWN_CORE_H_
 
@@ -6,27 +6,30 @@
 
 namespace attendant {
 
-// Where a thread waits that is one of several, which share their work.
+// For a thread that waits for the other threads of a group that shares its
+// work.
 //
-// The system wakes a thread beside the one that woke it and, while every core
-// has something to do, looks for a better place only every few milliseconds:
-// two of these threads may so wait for each other on one core while the other
-// has nothing but work of a low share to do. A thread that is kept to a core
-// wakes there. While it works it goes where it may: threads that it makes, for
-// whatever library, may go where their maker may, for good.
+// The system wakes a thread near the one that woke it. While every core is
+// busy, it looks for a better place only every few milliseconds, so two threads
+// of the group may wait for each other on one core while another core runs only
+// low-share work. A thread pinned to its own core wakes there. It is unpinned
+// while it works, because threads that any library creates inherit its affinity
+// for good.
 //
-// Of the calling thread; not to be used by another.
+// For the calling thread only.
 class OwnCore {
  public:
-  // The index-th of `count` threads. It has a core if there are as many as it
-  // may use: else nothing ever happens. 0 <= index < count.
+  // For the index-th of `count` threads, 0 <= index < count. The thread gets a
+  // core only if the process may use exactly `count` cores; otherwise all
+  // methods do nothing.
   OwnCore(int index, int count);
 
-  // True if it has a core, and is not kept to it.
+  // True if the thread has a core and is not pinned to it.
   bool may_stay() const { return has_core_ && !stays_; }
-  // Keeps the thread to its core, if the system lets it; else it has none.
+  // Pins the thread to its core. If the system refuses, the thread has no core
+  // from then on.
   void Stay();
-  // Lets it go where it could before.
+  // Restores the thread's original affinity.
   void Leave();
 
  private:

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::int64_t kKiB = 1024;
 
-// The sum of the lines "NAME:   COUNT kB" of a file in /proc; 0 if none is
-// there.
+// Returns, in bytes, the sum of the lines "NAME:   COUNT kB" of a file in
+// /proc; 0 if there are none.
 std::int64_t SumOfLines(const std::string& path,
                         std::initializer_list<absl::string_view> names) {
   std::ifstream file(path);
@@ -32,7 +32,8 @@ std::int64_t SumOfLines(const std::string& path,
   return bytes;
 }
 
-// The number in a file, or `otherwise`: "max" and the like say no limit.
+// Returns the number in a file, or `otherwise` if there is none: "max" and the
+// like mean no limit.
 std::int64_t NumberIn(const std::string& path, std::int64_t otherwise) {
   std::ifstream file(path);
   std::string word;
@@ -64,7 +65,7 @@ std::int64_t MachineMemoryBytes(const std::string& root) {
         root + (is_second ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory");
     const absl::string_view name =
         is_second ? "/memory.max" : "/memory.limit_in_bytes";
-    // The limits of all groups above hold too.
+    // The limits of all parent groups apply too.
     for (std::string path = parts[2];;) {
       bytes = std::min(
           bytes,

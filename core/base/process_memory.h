@@ -1,4 +1,4 @@
-// What the process takes of the machine's memory, and how much there is.
+// The memory that the process holds and that it may use.
 #ifndef ATTENDANT_CORE_BASE_PROCESS_MEMORY_H_
 #define ATTENDANT_CORE_BASE_PROCESS_MEMORY_H_
 
@@ -7,13 +7,13 @@
 
 namespace attendant {
 
-// Memory that this process holds and that is not a file's, in bytes (RssAnon
-// and RssShmem); 0 where the system doesn't tell.
+// Returns the bytes of memory that this process holds and that are not backed
+// by a file (RssAnon and RssShmem); 0 if the system doesn't tell.
 std::int64_t ResidentBytes();
 
-// What a process may use, in bytes: the machine's memory, or less where a
-// control group (version 1 or 2) that it is in allows less; 0 where the system
-// doesn't tell. `root` is where /proc and /sys are.
+// Returns the bytes of memory that a process may use: the machine's memory, or
+// less if a control group (version 1 or 2) of the process allows less; 0 if the
+// system doesn't tell. `root` is the directory that contains /proc and /sys.
 std::int64_t MachineMemoryBytes(const std::string& root = "");
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// One immutable object that many readers hold and one writer replaces.
+// An immutable object that many readers share and one writer replaces.
 #ifndef ATTENDANT_CORE_BASE_PUBLISHED_H_
 #define ATTENDANT_CORE_BASE_PUBLISHED_H_
 
@@ -11,15 +11,16 @@
 namespace attendant {
 
 // The current version of an immutable T. Load is lock-free and never waits for
-// a writer; Store waits for the few instructions that a reader spends copying a
-// pointer. The old version dies with its last reader.
+// a writer; Store waits only for the few instructions in which a reader copies
+// a pointer. An old version dies with its last reader.
 //
 // Thread-safe for any number of concurrent Loads and one Store at a time.
 //
-// Two slots and a reader count each: a reader counts itself in at the current
-// slot and looks again, so that a slot is written only when nobody is in it.
-// std::atomic<std::shared_ptr> would serve, but in libstdc++ 12 it spins on a
-// lock bit whose release the thread sanitizer can't see.
+// There are two slots, each with a reader count. A reader increments the count
+// of the current slot and then checks that the slot is still current, so a slot
+// is written only while nobody reads it. std::atomic<std::shared_ptr> would
+// serve, but in libstdc++ 12 it spins on a lock bit whose release the thread
+// sanitizer can't see.
 template <typename T>
 class Published {
  public:
@@ -49,7 +50,7 @@ class Published {
     AwaitEmpty(slots_[next]);
     slots_[next].value = std::move(value);
     current_.store(next, std::memory_order_seq_cst);
-    // Let go of the old version now, not at the next Store.
+    // Release the old version now, not at the next Store.
     AwaitEmpty(slots_[old]);
     slots_[old].value.reset();
   }

@@ -1,5 +1,5 @@
-// Random numbers that are functions of a seed and a counter: no state, so no
-// order, and the same on every machine. Not for secrets.
+// Random numbers as functions of a seed and a counter: they have no state and
+// no order, and are the same on every machine. Not for secrets.
 #ifndef ATTENDANT_CORE_BASE_RANDOM_H_
 #define ATTENDANT_CORE_BASE_RANDOM_H_
 
@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// A bijection of 64 bits that changes half of them for each bit changed: the
-// finaliser of SplitMix64 (Steele, Lea, Flood 2014).
+// A bijection on 64 bits that flips half of the output bits for each input bit
+// flipped: the finaliser of SplitMix64 (Steele, Lea, Flood 2014).
 inline std::uint64_t MixBits(std::uint64_t bits) {
   bits ^= bits >> 30;
   bits *= 0xbf58476d1ce4e5b9u;
@@ -21,35 +21,36 @@ inline std::uint64_t MixBits(std::uint64_t bits) {
   return bits ^ (bits >> 31);
 }
 
-// What SplitMix64's state advances by.
+// The increment of SplitMix64's state.
 inline constexpr std::uint64_t kSplitMixStep = 0x9e3779b97f4a7c15u;
 
-// Random bits of a seed and a counter.
+// Returns the random bits of `seed` and `counter`.
 inline std::uint64_t RandomBits(std::uint64_t seed, std::uint64_t counter) {
   return MixBits(MixBits(seed + kSplitMixStep) ^ counter);
 }
 
-// Number `index`, from 0, of SplitMix64 from a seed: cheaper than RandomBits,
-// but seeds that differ by multiples of kSplitMixStep give one sequence.
+// Returns element `index`, from 0, of the SplitMix64 sequence of `seed`.
+// Cheaper than RandomBits, but seeds that differ by multiples of kSplitMixStep
+// give shifted copies of one sequence.
 inline std::uint64_t SplitMixBits(std::uint64_t seed, std::uint64_t index) {
   return MixBits(seed + kSplitMixStep * (index + 1));
 }
 
-// In [0, 1), in steps of 2^-53.
+// Returns a number in [0, 1), a multiple of 2^-53.
 inline double UniformFrom(std::uint64_t bits) {
   return static_cast<double>(bits >> 11) * 0x1p-53;
 }
 
-// What normal numbers are drawn for. Those of one seed for two uses are
-// independent, and of RandomBits of that seed.
+// The purposes of normal numbers. The numbers of one seed are independent for
+// different purposes, and independent of RandomBits of that seed.
 enum class NormalUse : std::uint64_t {
   kHashDirections = 0x6c73682d64697273,
   kIndexDirections = 0x6964782d64697273,
   kRowReduction = 0x6c696e666f726d72,
 };
 
-// normals[i] receives the standard normal variable first + i, finite (Box and
-// Muller 1958, both of each pair). `first` is even.
+// Fills `normals` with the standard normal variables `first` + i, all finite
+// (Box and Muller 1958, using both of each pair). `first` must be even.
 inline void FillNormals(NormalUse use, std::uint64_t seed, std::uint64_t first,
                         std::span<float> normals) {
   const std::uint64_t stream =

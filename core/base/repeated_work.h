@@ -1,4 +1,4 @@
-// Work that is done again and again on a thread of its own.
+// Repeats a piece of work on a thread of its own.
 #ifndef ATTENDANT_CORE_BASE_REPEATED_WORK_H_
 #define ATTENDANT_CORE_BASE_REPEATED_WORK_H_
 
@@ -11,9 +11,9 @@
 
 namespace attendant {
 
-// Does `work` at once, and again when `interval` has passed since it ended, or
-// now and then a little earlier; for as long as the object lives, whose end
-// waits for work that has begun.
+// Calls `work` at once, and again each time `interval` has passed since the
+// last call ended, occasionally a little earlier. The destructor waits for a
+// call that has begun.
 class RepeatedWork {
  public:
   RepeatedWork(absl::Duration interval, std::function<void()> work);
@@ -29,7 +29,7 @@ class RepeatedWork {
   Mutex mutex_;
   CondVar stop_changed_;
   bool stop_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;  // last: uses the others
 };
 
 }  // namespace attendant

@@ -36,7 +36,7 @@ absl::StatusOr<FileMapping> FileMapping::Map(int fd, std::size_t size) {
     }
     *bytes = static_cast<std::byte*>(mapped);
   }
-  // No more than hints.
+  // Hints only; errors don't matter.
   madvise(mapping.random_, size, MADV_RANDOM);
   madvise(mapping.sequential_, size, MADV_SEQUENTIAL);
   return mapping;

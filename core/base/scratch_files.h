@@ -1,4 +1,4 @@
-// Files in place of memory, for bulk data that can be made again.
+// Files that replace memory for bulk data that can be computed again.
 #ifndef ATTENDANT_CORE_BASE_SCRATCH_FILES_H_
 #define ATTENDANT_CORE_BASE_SCRATCH_FILES_H_
 
@@ -13,13 +13,13 @@
 
 namespace attendant {
 
-// The bytes of a file, read-only, mapped twice: once for reads in any order,
-// which fetch no more than they touch, once for reads of long runs, which fetch
-// ahead. Its pages are the file's: the kernel takes them back when memory is
-// short, and reads them again. Movable; thread-safe.
+// The bytes of a file, read-only, mapped twice: random() for reads in any
+// order, which load only the pages they touch, and sequential() for long runs,
+// which read ahead. The kernel may drop the pages when memory is short and
+// reads them again on access. Movable; thread-safe.
 //
-// A page that the disk fails to read ends the process by SIGBUS. Nobody else
-// may shorten the file.
+// The process ends by SIGBUS if the disk fails to read a page. Nobody may
+// truncate the file.
 class FileMapping {
  public:
   FileMapping() = default;
@@ -27,9 +27,9 @@ class FileMapping {
   FileMapping(FileMapping&& other) noexcept { *this = std::move(other); }
   FileMapping& operator=(FileMapping&& other) noexcept;
 
-  // The first `size` bytes of an open file that has as many; the descriptor may
-  // then be closed. ResourceExhausted without address space; Internal if the
-  // file can't be mapped.
+  // Maps the first `size` bytes of an open file that has at least as many; the
+  // descriptor may be closed afterwards. ResourceExhausted if address space
+  // runs out; Internal if the file can't be mapped.
   static absl::StatusOr<FileMapping> Map(int fd, std::size_t size);
 
   std::size_t size() const { return size_; }
@@ -50,20 +50,21 @@ class ScratchFile {
   // ResourceExhausted when the disk is full; Unavailable (reason
   // kFilesNotAccessible) or Internal if it can't be written.
   virtual absl::Status Append(std::span<const std::byte> bytes) = 0;
-  // All that was appended, at least one byte, once it is on the disk. Once.
+  // Maps all bytes appended, at least one, once they are on the disk. Call
+  // once.
   virtual absl::StatusOr<FileMapping> Map() = 0;
 };
 
-// Thread-safe.
+// Creates scratch files. Thread-safe.
 class ScratchFiles {
  public:
   virtual ~ScratchFiles() = default;
 
-  // ResourceExhausted if the disk has no room for so many bytes.
+  // ResourceExhausted if the disk has no room for `byte_count` bytes.
   virtual absl::Status CheckRoom(std::int64_t byte_count) const = 0;
-  // An empty file that will hold byte_count bytes. It goes with the last of the
-  // ScratchFile and its FileMapping, and with the process. Errors of CheckRoom
-  // and Append.
+  // Creates an empty file that will hold `byte_count` bytes. The file
+  // disappears once both the ScratchFile and its FileMapping are destroyed, or
+  // when the process ends. Errors are those of CheckRoom and Append.
   virtual absl::StatusOr<std::unique_ptr<ScratchFile>> Create(
       std::int64_t byte_count) = 0;
 };

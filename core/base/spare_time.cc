@@ -22,8 +22,8 @@ namespace {
 
 constexpr int kNice = 10;
 
-// What sched_setattr(2) takes. The C library has no name for it, and the
-// kernel's header can't be included beside its own.
+// The argument of sched_setattr(2). The C library doesn't define it, and the
+// kernel's header conflicts with the C library's.
 struct SchedulingAttributes {
   std::uint32_t size = sizeof(SchedulingAttributes);
   std::uint32_t policy = SCHED_OTHER;
@@ -35,14 +35,14 @@ struct SchedulingAttributes {
   std::uint64_t period_ns = 0;
 };
 
-// What wants a core waits for one that computes at this share for so long...
+// A thread that wants a core waits at most this long for an idle-share
+// thread...
 constexpr auto kTurn = std::chrono::microseconds(200);
-// ...and has it for this, and what sleeps are rounded up by (up to 50 us): the
-// system moves a thread to a core that it sees idle for long enough to be worth
-// it.
+// ...which then sleeps this long, plus up to 50 us of timer slack. The system
+// moves a thread to a core that it sees idle long enough to be worth it.
 constexpr auto kAside = std::chrono::microseconds(50);
 
-// How many cores the machine has, if the process may use them all; else 0.
+// Returns the number of cores if the process may use them all, else 0.
 int AllCores() {
   const long online = sysconf(_SC_NPROCESSORS_ONLN);
   cpu_set_t usable;
@@ -50,7 +50,7 @@ int AllCores() {
   return is_known && CPU_COUNT(&usable) == online ? CPU_COUNT(&usable) : 0;
 }
 
-// How many threads of the machine run or could; 0 if it doesn't say.
+// Returns the number of runnable threads on the machine; 0 if unknown.
 int RunnableThreads() {
   const int file = open("/proc/loadavg", O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
@@ -59,7 +59,7 @@ int RunnableThreads() {
   close(file);
   if (size <= 0) return 0;
   text[size] = '\0';
-  // Three loads, "RUNNABLE/ALL", and a process.
+  // The file has three loads, "RUNNABLE/ALL", and a process id.
   std::string_view rest(text);
   for (int field = 0; field < 3; ++field) {
     rest.remove_prefix(std::min(rest.size(), rest.find(' ') + 1));
@@ -87,11 +87,11 @@ void TakeShare(Share share) {
   if (share == Share::kIdle && sched_setscheduler(0, SCHED_IDLE, &none) == 0) {
     return;
   }
-  // From Linux 6.12 on a thread keeps its core until its slice is over, whoever
-  // wakes up: 3 ms unless it asks for less.
+  // Since Linux 6.12 a thread keeps its core until its slice ends, whichever
+  // thread wakes up: 3 ms unless it requests less.
   SchedulingAttributes attributes;
   attributes.nice = std::max(kNice, getpriority(PRIO_PROCESS, 0));
-  attributes.runtime_ns = 100000;  // the least that there is
+  attributes.runtime_ns = 100000;  // the minimum
   if (syscall(SYS_sched_setattr, 0, &attributes, 0) != 0) {
     setpriority(PRIO_PROCESS, 0, attributes.nice);
   }

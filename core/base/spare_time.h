@@ -1,4 +1,4 @@
-// Work that makes way for other work.
+// Runs work that yields the processor to other work.
 #ifndef ATTENDANT_CORE_BASE_SPARE_TIME_H_
 #define ATTENDANT_CORE_BASE_SPARE_TIME_H_
 
@@ -9,36 +9,37 @@
 namespace attendant {
 
 enum class Share {
-  kEven,  // as much as anybody else who wants a core
+  kEven,  // the same as any other thread that wants a core
   kLow,   // a tenth of a core that others want too
-  kIdle,  // what others leave, which may be nothing
+  kIdle,  // only what others leave, possibly nothing
 };
 
-// Gives the calling thread this share for the rest of its life: it can't be
-// taken back without privileges. Where the system refuses, the thread goes on
-// as it is.
+// Gives the calling thread this share for the rest of its life: a thread can't
+// raise its share again without privileges. If the system refuses, the thread
+// continues unchanged.
 void TakeShare(Share share);
 
-// Runs `work` on a thread of its own that gets this share of the processor and
-// makes way at once, and returns when it is done; throws what it throws. Where
-// the system has no more threads, the calling one does it, at its own share. It
-// should not hold locks that others wait for: they would wait as long.
+// Runs `work` with `share` on a new thread, waits until it is done, and
+// rethrows what it throws. If the system has no more threads, the calling
+// thread does the work at its own share. `work` should not hold locks that
+// others wait for, as they would wait until it gets a core.
 void RunInSpareTime(Share share, absl::FunctionRef<void()> work);
 
-// To be called by work that may have the idle share, as often as it can: every
-// .2 ms a thread of that share lets others work, and sleeps while more threads
-// of the machine want a core than it has. Takes nanoseconds otherwise. Not
-// where others wait for a lock, and not before the thread took its share. Where
-// the process may not use every core, nobody knows who wants those that it may:
-// threads then don't sleep.
+// Call as often as possible in work that may have the idle share. Every .2 ms a
+// thread of that share yields its core, and sleeps for a moment while the
+// machine has more runnable threads than cores; any other call takes
+// nanoseconds. Don't call while others wait for a lock of this thread, or
+// before the thread took its share. If the process may not use every core, it
+// can't tell who wants the cores that it may use, so threads don't sleep.
 //
-// The system alone does not do this: it may take such a thread for the one that
-// is owed the core, and looks again a few milliseconds later; and it lets two
-// others share a core while the other has only this, as it moves threads to
-// cores that it sees idle.
+// The scheduler alone does not do this: it may believe that an idle-share
+// thread is owed the core and reconsider only after a few milliseconds, and it
+// lets two other threads share a core while a third core runs only idle-share
+// work, because it moves threads only to cores that it sees idle.
 void MakeWay();
 
-// The same in a loop whose passes are too short for it: for every 256th.
+// Calls MakeWay on every 256th pass, for loops whose passes are too short to
+// call it on each.
 inline void MakeWayAt(std::int64_t pass) {
   if (pass % 256 == 0) MakeWay();
 }

@@ -1,5 +1,5 @@
-// Status helpers that every layer shares: propagation macros and the one way
-// to report a field of an input that is out of range.
+// Status helpers for every layer: propagation macros, and uniform errors for
+// fields of an input that are out of range.
 #ifndef ATTENDANT_CORE_BASE_STATUS_H_
 #define ATTENDANT_CORE_BASE_STATUS_H_
 
@@ -14,64 +14,66 @@
 
 namespace attendant {
 
-// InvalidArgument "FIELD: got GOT, want WANT", with FIELD attached for machines
-// (see FieldOf). `field` is the path of the field as the caller spells it, as
-// in "query.vector.values[17]".
+// Returns InvalidArgument "FIELD: got GOT, want WANT" with FIELD attached for
+// machines (see FieldOf). `field` is the field's path as the caller spells it,
+// as in "query.vector.values[17]".
 absl::Status InvalidField(absl::string_view field, absl::string_view got,
                           absl::string_view want);
 
-// ResourceExhausted "FIELD: got GOT, want WANT" with FIELD attached and the
-// reason kOverLimit: what is over a limit stays over it.
+// Returns ResourceExhausted "FIELD: got GOT, want WANT" with FIELD and the
+// reason kOverLimit attached. The same input will always be over the limit.
 inline constexpr absl::string_view kOverLimit = "OVER_LIMIT";
 absl::Status OverLimit(absl::string_view field, absl::string_view got,
                        absl::string_view want);
 
-// The same reason: "there are COUNT WHAT, the most allowed; delete some first".
+// Returns the same code and reason with the message "there are COUNT WHAT, the
+// most allowed; delete some first".
 absl::Status MostThereMayBe(std::int64_t count, absl::string_view what);
 
-// The reason of Unavailable where the operating system denies us files of our
-// own: they lost their rights, or their file system became read-only.
+// The reason of Unavailable if the operating system denies access to our own
+// files: their permissions changed, or their file system became read-only.
 inline constexpr absl::string_view kFilesNotAccessible = "FILES_NOT_ACCESSIBLE";
 
-// A status of `code` "FIELD: got GOT, want WANT" with FIELD and `reason`
-// attached: what is well-formed, but does not go with what is stored.
+// Returns a status of `code` "FIELD: got GOT, want WANT" with FIELD and
+// `reason` attached, for input that is well-formed but conflicts with what is
+// stored.
 absl::Status FieldError(absl::StatusCode code, absl::string_view reason,
                         absl::string_view field, absl::string_view got,
                         absl::string_view want);
 
-// OK if least <= count <= most; InvalidField if it is less, OverLimit if it is
-// more. `unit` follows the numbers in the message, as in " bytes".
+// OK if least <= count <= most; InvalidField if `count` is less, OverLimit if
+// it is more. `unit` follows the numbers in the message, as in " bytes".
 absl::Status CheckCount(std::int64_t count, std::int64_t least,
                         std::int64_t most, absl::string_view field,
                         absl::string_view unit = "");
 
-// A status of `code` and `message` that carries `reason`, an UPPER_SNAKE_CASE
-// constant of at most 63 characters, for machines (see ReasonOf).
+// Returns a status of `code` and `message` with `reason` attached for machines
+// (see ReasonOf), an UPPER_SNAKE_CASE constant of at most 63 characters.
 absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,
                               absl::string_view reason);
 
-// The field that InvalidField attached, or nothing.
+// Returns the field attached by InvalidField, OverLimit or FieldError, or
+// nothing.
 std::optional<std::string> FieldOf(const absl::Status& status);
 
-// What InvalidField, OverLimit and FieldError were given: `got` shortened, as
-// the message has it. Nothing of another status.
+// Returns the `got` and `want` given to InvalidField, OverLimit or FieldError,
+// with `got` shortened as in the message; nothing for another status.
 struct GotAndWant {
   std::string got;
   std::string want;
 };
 std::optional<GotAndWant> GotAndWantOf(const absl::Status& status);
 
-// The reason that StatusWithReason attached, or nothing.
+// Returns the reason attached to the status, or nothing.
 std::optional<std::string> ReasonOf(const absl::Status& status);
 
-// The same status with `prefix` put before its field and its message: the way
-// to say where in a larger input a part went wrong, as in
-// "items[3]." + "keys[text]".
+// Returns `status` with `prefix` prepended to its field and its message. Tells
+// where in a larger input a part is wrong, as in "items[3]." + "keys[text]".
 absl::Status PrefixField(const absl::Status& status, absl::string_view prefix);
 
-// The same status with `from`, which its message and field begin with, replaced
-// by `to`; as it is if they don't: the way from our name of a part of an input
-// to the caller's.
+// Returns `status` with `from` replaced by `to` at the beginning of its message
+// and field; unchanged if they don't begin with `from`. Translates our name for
+// a part of an input to the caller's name.
 absl::Status ReplacePrefix(const absl::Status& status, absl::string_view from,
                            absl::string_view to);
 

@@ -1,4 +1,4 @@
-// What the message of a status names, for machines.
+// Attaches names from a status message to the status, for machines.
 #ifndef ATTENDANT_CORE_BASE_STATUS_DETAILS_H_
 #define ATTENDANT_CORE_BASE_STATUS_DETAILS_H_
 
@@ -12,17 +12,17 @@
 
 namespace attendant {
 
-// The same status with names and values attached, as {"catalog", "shop"}: of
-// what isn't there, or is in the way. Names are as ErrorInfo wants them: a
-// letter, then letters, digits, '-' and '_', at most 64. Empty values say
-// nothing and are left out.
+// Returns `status` with names and values attached, as {"catalog", "shop"}, that
+// identify what is missing or in the way. Names follow ErrorInfo: a letter,
+// then letters, digits, '-' and '_', at most 64 characters. Empty values are
+// left out.
 absl::Status WithDetails(
     absl::Status status,
     std::initializer_list<std::pair<absl::string_view, absl::string_view>>
         details);
 
-// What WithDetails attached; empty if nothing. Values are shortened as the
-// message would be.
+// Returns the names and values that WithDetails attached; empty if none. Values
+// are shortened as in messages.
 std::map<std::string, std::string> DetailsOf(const absl::Status& status);
 
 }  // namespace attendant

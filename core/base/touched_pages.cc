@@ -19,7 +19,7 @@ std::uintptr_t RoundUp(std::uintptr_t address, std::uintptr_t page_bytes) {
   return (address + page_bytes - 1) / page_bytes * page_bytes;
 }
 
-// Of the whole pages in [begin, end).
+// Returns the bytes of the whole pages in [begin, end).
 std::uintptr_t WholePageBytes(std::uintptr_t begin, std::uintptr_t end,
                               std::uintptr_t page_bytes) {
   if (begin >= end) return 0;

@@ -1,4 +1,4 @@
-// What a buffer takes of memory that is written in order, and not all of it.
+// Measures the memory of a buffer that is written in order, but not in full.
 #ifndef ATTENDANT_CORE_BASE_TOUCHED_PAGES_H_
 #define ATTENDANT_CORE_BASE_TOUCHED_PAGES_H_
 
@@ -7,22 +7,22 @@
 
 namespace attendant {
 
-// Counts the bytes from where the buffer begins to the end of what was last
-// written, but for whole pages that nothing was written to: those take none.
+// Counts the bytes from the beginning of the buffer to the end of the last
+// write, except whole pages that were never written, which take no memory.
 // Copyable. Not thread-safe.
 class TouchedPages {
  public:
   TouchedPages() = default;
-  // begin: the buffer's. Pages are of 2 MiB from huge_begin on, as where
-  // PreferHugePages is obeyed; null: nowhere.
+  // `begin` is the beginning of the buffer. From `huge_begin` on, pages are of
+  // 2 MiB, as where PreferHugePages is obeyed; null: no huge pages.
   explicit TouchedPages(const void* begin, const void* huge_begin = nullptr);
 
-  // Of `bytes` bytes at `data`, behind all that was written before. Returns how
-  // many bytes more that takes.
+  // Records a write of `bytes` bytes at `data`, behind all earlier writes.
+  // Returns how many more bytes of memory the buffer takes.
   std::int64_t Write(const void* data, std::size_t bytes);
 
  private:
-  std::uintptr_t end_ = 0;  // of what was written
+  std::uintptr_t end_ = 0;  // end of the last write
   std::uintptr_t huge_begin_ = 0;
 };
 

@@ -7,7 +7,7 @@
 
 namespace attendant {
 
-// Of keys and values.
+// The largest dimension of keys and values.
 inline constexpr std::int64_t kMaxDimension = 8192;
 
 // `row_count` rows of `dim` floats, row r at data + r * dim, without padding.

@@ -1,6 +1,6 @@
 // Buckets of directions: argmax([x R; -x R]) for random R (Andoni et al. 2015,
-// as used by Kitaev et al. 2020). Vectors of one direction share a bucket;
-// the smaller the angle, the likelier it is.
+// as used by Kitaev et al. 2020). Vectors of equal direction share a bucket;
+// the smaller the angle between two vectors, the more likely they share one.
 #ifndef ATTENDANT_CORE_ATTENTION_APPROXIMATIONS_LSH_BUCKETS_H_
 #define ATTENDANT_CORE_ATTENTION_APPROXIMATIONS_LSH_BUCKETS_H_
 
@@ -13,7 +13,7 @@
 
 namespace attendant {
 
-// All that buckets depend on.
+// All the parameters that buckets depend on.
 struct LshShape {
   std::int64_t dim = 1;           // >= 1
   std::int64_t bucket_count = 2;  // even, >= 2
@@ -23,10 +23,11 @@ struct LshShape {
   bool operator==(const LshShape&) const = default;
 };
 
-// Thread-safe: immutable.
+// Immutable, hence thread-safe.
 class LshBuckets {
  public:
-  // Cancelled and DeadlineExceeded from the interrupt.
+  // Draws the random directions. Cancelled and DeadlineExceeded from the
+  // interrupt.
   static absl::StatusOr<std::shared_ptr<const LshBuckets>> Draw(
       const LshShape& shape, const Interrupt& interrupt);
 
@@ -34,11 +35,13 @@ class LshBuckets {
   std::int64_t bucket_count() const { return shape_.bucket_count; }
   std::int64_t round_count() const { return shape_.round_count; }
 
-  // buckets [round_count] receives the bucket of `row` [dim] in each round, in
-  // [0, bucket_count). Of equal projections the first wins; finite rows only.
+  // Stores the bucket of `row` [dim] in each round, in [0, bucket_count), to
+  // buckets [round_count]. `row` must be finite. Of equal projections the first
+  // wins.
   void Of(const float* row, std::int32_t* buckets) const;
 
-  // R of a round, transposed: direction i, [dim], of bucket_count / 2.
+  // Returns direction i, [dim], of the bucket_count / 2 directions of a round:
+  // row i of the transposed R.
   const float* direction(std::int64_t round, std::int64_t i) const {
     return directions_.data() +
            (round * shape_.bucket_count / 2 + i) * shape_.dim;
@@ -51,11 +54,12 @@ class LshBuckets {
   AlignedBuffer<float> directions_;  // [round_count, bucket_count / 2, dim]
 };
 
-// What was drawn last, for layers of one shape after each other. Not
+// Keeps the buckets drawn last, for successive layers of one shape. Not
 // thread-safe.
 class LastLshBuckets {
  public:
-  // Draws if the shape is another than the last. As LshBuckets::Draw.
+  // Draws new buckets only if `shape` differs from the last. Errors as for
+  // LshBuckets::Draw.
   absl::StatusOr<std::shared_ptr<const LshBuckets>> Get(
       const LshShape& shape, const Interrupt& interrupt);
 

@@ -1,4 +1,5 @@
-// Linformer's fixed matrices: a sequence's rows reduced along the sequence.
+// Linformer's fixed matrices, which reduce a sequence's rows along the
+// sequence.
 #ifndef ATTENDANT_CORE_ATTENTION_APPROXIMATIONS_ROW_REDUCTION_H_
 #define ATTENDANT_CORE_ATTENTION_APPROXIMATIONS_ROW_REDUCTION_H_
 
@@ -14,19 +15,19 @@
 
 namespace attendant {
 
-// E rows [min(row_count, k), dim] for each of the inputs, of its k rows at
-// `positions`, in their order (Wang et al. 2020, eq. 7). With as many rows as
-// there are, means of segments are the rows themselves. All by the same E,
-// which seed and k decide, drawn once. Sums are doubles.
+// Returns, for each input, E rows [min(row_count, k), dim] of its k rows at
+// `positions`, in their order (Wang et al. 2020, eq. 7). If row_count >= k,
+// segment means are the rows themselves. One E, drawn once from the seed and k,
+// serves all inputs. Sums are doubles.
 //
 // Thread-safe. Cancelled and DeadlineExceeded from the interrupt.
 absl::StatusOr<std::vector<Matrix>> ReduceRows(
     std::span<const MatrixView> inputs, std::span<const std::int32_t> positions,
     const LinformerOptions& options, const Interrupt& interrupt);
 
-// Keys and values that stand in for those of `input` that are not masked for
-// all queries: as they come, before a model projects them. InvalidArgument
-// naming one that is not finite, or if a random combination overflows.
+// Reduced keys and values that replace those of `input` that are not masked for
+// all queries, before any model projection. InvalidArgument naming a key or
+// value that is not finite, or if a random combination overflows.
 struct ReducedKeys {
   Matrix keys;
   Matrix values;

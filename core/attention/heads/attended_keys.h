@@ -1,4 +1,4 @@
-// Which keys take part at all. Internal.
+// The keys that take part in attention. Internal.
 #ifndef ATTENDANT_CORE_ATTENTION_HEADS_ATTENDED_KEYS_H_
 #define ATTENDANT_CORE_ATTENTION_HEADS_ATTENDED_KEYS_H_
 
@@ -9,8 +9,8 @@
 
 namespace attendant {
 
-// Positions of the keys that the mask does not keep from all queries, in its
-// order; pairs that `forbidden` names are not looked at.
+// Returns the positions of the keys that the mask allows for some query, in the
+// mask's order. Does not look at the pairs in `forbidden`.
 std::vector<std::int32_t> AttendedKeys(const MultiHeadInput& input);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Outputs of many queries, put together head by head. Internal.
+// Joins the outputs of many queries head by head. Internal.
 #ifndef ATTENDANT_CORE_ATTENTION_HEADS_HEAD_JOIN_H_
 #define ATTENDANT_CORE_ATTENTION_HEADS_HEAD_JOIN_H_
 
@@ -11,32 +11,33 @@
 
 namespace attendant {
 
-// A block of queries at a time: Start, then StartHead and Add for each head,
-// then Finish. Memory: SumsOfQuery for each query of a block, and W_O's part of
-// one head. Not thread-safe.
+// Works on a block of queries at a time. Order of calls: Start, then StartHead
+// and Adds for each head, then Finish. Memory: SumsOfQuery for each query of a
+// block, and one head's part of W_O. Not thread-safe.
 class HeadJoin {
  public:
-  // Doubles held for each query: output_dim with W_O, else none.
+  // Returns the doubles held for each query: output_dim with W_O, else 0.
   static std::int64_t SumsOfQuery(const MultiHeadInput& input) {
     return input.heads && input.heads->output ? input.output_dim() : 0;
   }
 
-  // Of blocks of at most `capacity` queries. `input` must be valid and outlive
+  // For blocks of at most `capacity` queries. `input` must be valid and outlive
   // the object.
   HeadJoin(const MultiHeadInput& input, std::int64_t capacity);
 
-  // Of `count` queries, whose outputs [count, output_dim] Finish completes.
+  // Starts a block of `count` queries, whose outputs [count, output_dim] Finish
+  // completes.
   void Start(std::int64_t count, float* outputs);
 
-  // What Add gives from now on is of this head. Each head once a block.
+  // The Adds that follow are for this head. Call once per head and block.
   void StartHead(std::int64_t head);
 
-  // pooled [head_value_dim]: what query i, in [0, count), found in the head.
-  // `is_empty`: it may attend to nothing, in any head.
+  // pooled [head_value_dim] is the pooled value of query i, in [0, count), in
+  // the current head. `is_empty`: the query may attend to no key in any head.
   void Add(std::int64_t i, const float* pooled, bool is_empty);
 
-  // Completes the outputs, which are zeros for empty queries. InvalidArgument:
-  // one overflows.
+  // Completes the outputs, which are zeros for empty queries. InvalidArgument
+  // if one overflows.
   absl::Status Finish();
 
  private:

@@ -12,8 +12,9 @@
 
 namespace attendant {
 
-// Keys that a tile holds at most. A tile's sums of values are floats: their
-// rounding is at most this many times 2^-24 of what they add.
+// The most keys in a tile. The sums of values over a tile are floats: their
+// rounding error is at most this many times 2^-24 of the sum of the addends'
+// sizes.
 inline constexpr std::int64_t kTileKeys = 128;
 
 // Not thread-safe.
@@ -22,22 +23,21 @@ class KeyTile {
   // `input` must be valid and outlive the object.
   explicit KeyTile(const MultiHeadInput& input);
 
-  // Entries of the mask's order of keys, in [0, order_size): positions unless
-  // it says otherwise.
+  // Returns the number of keys in the mask's order. The order is that of
+  // positions unless the mask has its own.
   std::int64_t order_size() const { return order_size_; }
 
-  // Loads the keys at `first` and on in that order, at most kTileKeys, without
-  // those that no query up to `last_query` may attend to. The tile may be
-  // empty then.
+  // Loads at most kTileKeys keys, from `first` on in that order, without those
+  // that no query up to `last_query` may attend to. The tile may be empty then.
   absl::Status Load(std::int64_t first, std::int64_t last_query);
 
   std::int64_t size() const { return size_; }
-  // Where the keys stand in the input [size].
+  // Positions of the keys in the input [size].
   const std::int32_t* positions() const { return positions_.data(); }
   std::int32_t max_position() const { return max_position_; }
   // Keys of one head [size, head_key_dim], under COSINE of norm 1 or 0.
   const float* keys(std::int64_t head) const;
-  // At least the greatest norm among them.
+  // An upper bound of the norms of a head's keys.
   double max_norm(std::int64_t head) const { return max_norms_[Size(head)]; }
   // Values of one head [size, head_value_dim].
   const float* values(std::int64_t head) const;
@@ -58,9 +58,9 @@ class KeyTile {
   AlignedBuffer<float> gathered_keys_;     // [kTileKeys, key_dim]
   AlignedBuffer<float> gathered_values_;   // [kTileKeys, value_dim]
   AlignedBuffer<float> projected_keys_;    // [heads, kTileKeys, dim]
-  AlignedBuffer<float> projected_values_;  // the same of values
+  AlignedBuffer<float> projected_values_;  // [heads, kTileKeys, dim]
   AlignedBuffer<double> max_norms_;        // [heads]
-  // What keys() and values() give: projected, or as they are.
+  // The data of keys() and values(): projected, or as in the input.
   const float* keys_ = nullptr;
   const float* values_ = nullptr;
 };

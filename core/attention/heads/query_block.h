@@ -13,48 +13,49 @@
 
 namespace attendant {
 
-// Queries that a block holds at most: so many that projecting a key again for
-// each block costs little beside attending to it, and no more, so that memory
-// stays flat.
+// The most queries in a block: enough that projecting each key again for each
+// block costs little compared with attending to it, and few enough that memory
+// stays constant.
 inline constexpr std::int64_t kBlockQueries = 2048;
-// What a block holds for its queries at most, or for one if that alone takes
-// more. Scratch adds at most half of it.
+// The most bytes that a block holds for its queries; one query alone may take
+// more. Scratch adds at most half of that.
 inline constexpr std::int64_t kBlockBytes = 8 << 20;
 
-// Order of calls: Start, Add for each tile, Finish; then, if wanted, MeanLogit,
+// Order of calls: Start, Add for each tile, Finish; then optionally MeanLogit,
 // and MeanWeights for each tile again. Not thread-safe.
 class QueryBlock {
  public:
   // `input` must be valid and outlive the object.
   explicit QueryBlock(const MultiHeadInput& input);
 
-  // Queries that the block has room for: the fewer the wider the heads are.
+  // Returns the most queries that fit into a block: fewer if heads are wider.
   std::int64_t capacity() const { return capacity_; }
 
-  // Forgets all and takes queries [first, first + count), count in
-  // [1, capacity]. `weights`, if not null, is all of [head_count, m, n];
-  // Finish leaves the rows of these queries there.
+  // Starts a new block of queries [first, first + count), count in [1,
+  // capacity]. `weights`, if not null, is the whole of [head_count, m, n];
+  // Finish completes the rows of these queries in it.
   absl::Status Start(std::int64_t first, std::int64_t count, float* weights);
 
   std::int64_t first() const { return first_; }
   std::int64_t count() const { return count_; }
   std::int64_t last() const { return first_ + count_ - 1; }
 
-  // Attends to a tile that was loaded for last().
+  // Attends to `tile`, which was loaded for last().
   absl::Status Add(const KeyTile& tile);
 
   // Writes the rows of these queries in outputs [m, output_dim].
   absl::Status Finish(float* outputs);
 
-  // mean_weights [count, tile.size()] receives the weights, the mean over
-  // heads.
+  // Stores the weights, averaged over heads, to mean_weights [count,
+  // tile.size()].
   absl::Status MeanWeights(const KeyTile& tile, float* mean_weights);
 
-  // The mean of the logits of query first + i, over heads: by weight under
-  // SOFTMAX, else plain. 0 for one that attended to nothing.
+  // Returns the mean over heads of the logits of query first + i, weighted
+  // under SOFTMAX and plain otherwise. 0 if the query attended to nothing.
   double MeanLogit(std::int64_t i) const;
 
-  // Pairs that Add scored since the object was made, once for each head.
+  // Returns the number of pairs that Add has scored since construction, counted
+  // once per head.
   std::int64_t scored_count() const { return scored_count_; }
 
  private:
@@ -89,17 +90,17 @@ class QueryBlock {
   std::int64_t count_ = 0;
   std::int64_t scored_count_ = 0;
   float* weights_ = nullptr;
-  // Projected, times scale / temperature [heads, count, key_dim].
+  // Projected queries times scale / temperature [heads, count, key_dim].
   AlignedBuffer<float> queries_;
-  std::vector<double> max_norms_;             // of those, by head
+  std::vector<double> max_norms_;             // of queries_, by head
   std::vector<SoftmaxPartition> partitions_;  // [heads, count]
   AlignedBuffer<double> pooled_;              // [heads, count, value_dim]
-  // Scratch for some of the queries.
-  AlignedBuffer<float> logits_;     // [kQueries, kTileKeys], then weights
+  // Scratch for some of the queries at a time.
+  AlignedBuffer<float> logits_;     // [kQueries, kTileKeys], later weights
   AlignedBuffer<float> negated_;    // [kTileKeys]
   AlignedBuffer<float> tile_sums_;  // [kQueries, value_dim]
   AlignedBuffer<float> joined_;     // [kQueries, heads x value_dim], for W_O
-  std::vector<std::int64_t> live_;  // keys of the tile not masked [kQueries]
+  std::vector<std::int64_t> live_;  // unmasked keys of the tile [kQueries]
 };
 
 }  // namespace attendant

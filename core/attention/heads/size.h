@@ -1,4 +1,4 @@
-// Counts of int64 as sizes of the standard library.
+// Converts int64 counts to sizes of the standard library.
 #ifndef ATTENDANT_CORE_ATTENTION_HEADS_SIZE_H_
 #define ATTENDANT_CORE_ATTENTION_HEADS_SIZE_H_
 
@@ -7,7 +7,7 @@
 
 namespace attendant {
 
-// i, at least 0.
+// `i` must be at least 0.
 inline std::size_t Size(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace attendant

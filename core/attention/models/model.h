@@ -1,5 +1,5 @@
-// Attention models: the learned projections that queries, keys and values go
-// through before and after attention.
+// Attention models: the learned projections of queries, keys and values before
+// and after attention.
 #ifndef ATTENDANT_CORE_ATTENTION_MODELS_MODEL_H_
 #define ATTENDANT_CORE_ATTENTION_MODELS_MODEL_H_
 
@@ -22,8 +22,8 @@ namespace attendant {
 inline constexpr std::int64_t kMaxHeadCount = 256;
 inline constexpr std::int64_t kMaxModelDimension = 65536;
 
-// y = W x for a column x: [row_count, column_count], row-major. PyTorch's
-// nn.Linear stores its weight this way round.
+// y = W x for a column x: [row_count, column_count], row-major, as PyTorch's
+// nn.Linear stores its weight.
 struct Matrix {
   std::int64_t row_count = 0;
   std::int64_t column_count = 0;
@@ -48,10 +48,10 @@ struct Projection {
 void Project(const Projection& projection, std::span<const float> input,
              std::span<float> output);
 
-// The same for each row: inputs [n, input_dim], outputs [n, output_dim].
+// Projects each row: inputs [n, input_dim], outputs [n, output_dim].
 void ProjectRows(const Projection& projection, MatrixView inputs,
                  float* outputs);
-// The same by parts of a projection, one head's rows for instance: weight
+// Projects each row by a part of a projection, such as one head's rows: weight
 // [output_dim, input_dim]; bias [output_dim], or empty.
 void ProjectRows(MatrixView weight, std::span<const float> bias,
                  MatrixView inputs, float* outputs);
@@ -63,15 +63,15 @@ struct MultiHeadProjections {
   std::int64_t head_count = 1;
   Projection query;                  // W_Q
   Projection key;                    // W_K
-  std::optional<Projection> value;   // W_V; unset: values as they are
+  std::optional<Projection> value;   // W_V; unset: values unprojected
   std::optional<Projection> output;  // W_O; unset: the heads' outputs, joined
 
   std::int64_t head_key_dim() const { return query.output_dim() / head_count; }
-  // Of values that are value_dim long.
+  // For values of `value_dim` components.
   std::int64_t head_value_dim(std::int64_t value_dim) const {
     return value ? value->output_dim() / head_count : value_dim;
   }
-  // Of the model's output for values that are value_dim long.
+  // The dimension of the model's output for values of `value_dim` components.
   std::int64_t output_dim(std::int64_t value_dim) const {
     return output ? output->output_dim()
                   : head_count * head_value_dim(value_dim);
@@ -110,30 +110,30 @@ struct AttentionModel {
 
   std::int64_t query_dim() const;
   std::int64_t key_dim() const;
-  // Components of a value that W_V takes; 0: any.
+  // The components of a value that W_V takes; 0: any number.
   std::int64_t value_dim() const;
-  std::int64_t head_count() const;  // 1 but for multi-head
+  std::int64_t head_count() const;  // 1 unless multi-head
   bool operator==(const AttentionModel&) const = default;
 };
 
-// OK if shapes agree and all weights are finite. Else InvalidArgument naming a
-// field of the wire's AttentionModel ("multi_head.key.weight").
+// OK if shapes agree and all weights are finite. Otherwise InvalidArgument
+// naming a field of the wire's AttentionModel ("multi_head.key.weight").
 absl::Status ValidateModel(const AttentionModel& model);
 
-// OK if keys of key_dim and values of value_dim (0: keys are pooled in their
-// place) go through the model under `score_kind`: DOT, SCALED_DOT and COSINE
-// take a multi-head model, BILINEAR and ADDITIVE their own. Else
+// OK if keys of `key_dim` and values of `value_dim` components (0: keys are
+// pooled instead) fit the model under `score_kind`: DOT, SCALED_DOT and COSINE
+// take a multi-head model, BILINEAR and ADDITIVE their own kind. Otherwise
 // InvalidArgument naming `field`.
 absl::Status ValidateModelFits(const AttentionModel& model,
                                ScoreKind score_kind, std::int64_t key_dim,
                                std::int64_t value_dim, absl::string_view field);
 
 // OK if indexes can hold the keys that the model makes: at most kMaxDimension
-// components in a head. Else ResourceExhausted naming `field`.
+// components per head. Otherwise ResourceExhausted naming `field`.
 absl::Status CheckIndexable(const AttentionModel& model,
                             absl::string_view field);
 
-// Which version of which model. version 0 with an empty name: none.
+// The name and version of a model. Empty name and version 0: none.
 struct ModelName {
   std::string name;
   std::int64_t version = 0;
@@ -142,18 +142,18 @@ struct ModelName {
   bool operator==(const ModelName&) const = default;
 };
 
-// A version of a model; model null: none.
+// A version of a model. Null model: none.
 struct NamedModel {
   ModelName name;
   std::shared_ptr<const AttentionModel> model;
-  // Greatest component of a key whose stored projections are sure to be finite:
-  // see KeyLimit.
+  // The greatest component of a key whose stored projections are sure to be
+  // finite: see KeyLimit.
   float key_limit = std::numeric_limits<float>::max();
 };
 
-// The greatest size of a key's components at which no sum of W k + b leaves the
-// floats, whatever the order of its additions: (greatest float - greatest |b|)
-// / greatest L1 norm of a row of W, for the projection that keys go through.
+// Returns the greatest absolute value of a key's components at which no sum of
+// W k + b overflows a float, in whatever order it is added: (greatest float -
+// greatest |b|) / greatest L1 norm of a row of W, for the projection of keys.
 float KeyLimit(const AttentionModel& model);
 
 }  // namespace attendant

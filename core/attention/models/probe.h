@@ -1,4 +1,4 @@
-// Catching a matrix that was read the wrong way round.
+// Detects a matrix that was read transposed.
 #ifndef ATTENDANT_CORE_ATTENTION_MODELS_PROBE_H_
 #define ATTENDANT_CORE_ATTENTION_MODELS_PROBE_H_
 
@@ -11,7 +11,7 @@
 
 namespace attendant {
 
-// Which projection of a model.
+// A projection of a model.
 enum class ProjectionKind {
   kQuery = 1,   // W_Q; W of an additive network; q W of a bilinear form
   kKey = 2,     // W_K; U of an additive network; W k of a bilinear form
@@ -19,22 +19,22 @@ enum class ProjectionKind {
   kOutput = 4,  // W_O
 };
 
-// What goes into a projection and what must come out, bias added. A matrix that
-// was transposed has the same shape if it is square; this tells.
+// An input of a projection and the output that it must have, bias included.
+// Detects a transposed matrix, which has the same shape if it is square.
 struct ProjectionProbe {
   ProjectionKind projection = ProjectionKind::kQuery;
   std::vector<float> input;
   std::vector<float> output;
 };
 
-// Of the output's norm: what the components of an output may be off.
+// The error allowed in a component of an output, relative to the output's norm.
 inline constexpr double kProbeTolerance = 1e-4;
 
-// OK if every component of what the projection makes of the input is within
-// kProbeTolerance x |output| of the output; computed in doubles. Else
-// InvalidArgument naming a field after `field` ("probes[2]"), the greatest
-// difference, and whether the matrix would hold the other way round. The model
-// is valid. Thread-safe.
+// OK if every component of the input's projection, computed in doubles, is
+// within kProbeTolerance x |output| of the output. Otherwise InvalidArgument
+// naming a field below `field` ("probes[2]"), the greatest difference, and
+// whether the transposed matrix would match. The model must be valid.
+// Thread-safe.
 absl::Status CheckProbe(const AttentionModel& model,
                         const ProjectionProbe& probe, absl::string_view field);
 

@@ -19,41 +19,42 @@
 namespace attendant {
 
 inline constexpr std::int64_t kMaxLayers = 32;
-// Tokens of a sequence or a memory whose weights can be had.
+// The most tokens of a sequence or a memory for which weights are available.
 inline constexpr std::int64_t kMaxWeightTokens = 512;
 
 // A view: what it points to must outlive the call.
 struct ContextualizeInput {
-  // What queries come from [m, dim], m >= 1.
+  // The source of queries [m, dim], m >= 1.
   MatrixView sequence;
-  // What keys and values come from [n, memory_dim], n >= 1; unset: the
-  // sequence. All layers have the same.
+  // The source of keys and values [n, memory_dim], n >= 1; unset: the sequence.
+  // The same for all layers.
   std::optional<MatrixView> memory;
-  // Multi-head models. A layer's outputs are the sequence of the next. Empty:
-  // one layer of one head that takes the vectors as they are.
+  // Multi-head models. A layer's outputs are the next layer's sequence. Empty:
+  // one layer of one head that uses the vectors unprojected.
   std::span<const AttentionModel* const> layers;
   ScoreKind score_kind = ScoreKind::kScaledDot;  // or kDot, kCosine
   double temperature = 1;                        // finite, > 0
-  // Token i attends to tokens 0 to i, of the memory if there is one.
+  // Token i attends only to tokens 0 to i, of the memory if there is one.
   bool causal = false;
-  // Positions that nothing attends to, of the memory if there is one: the true
-  // entries of PyTorch's key_padding_mask. In [0, n); may repeat. What stands
-  // there in the memory need not be finite; without one, padded tokens are
-  // queries all the same, and must be.
+  // Positions that no token attends to, of the memory if there is one: the true
+  // entries of PyTorch's key_padding_mask. In [0, n); may repeat. Padded rows
+  // of a memory need not be finite; without a memory, padded tokens are still
+  // queries and must be finite.
   std::span<const std::int32_t> padding_positions;
-  // Encodings are added once, to the sequence and to the memory.
+  // Position encodings are added once, to the sequence and to the memory.
   PositionKind positions = PositionKind::kNone;
-  // Of every layer. LinformerOptions exclude `causal` and include_weights.
+  // Applies to every layer. LinformerOptions exclude `causal` and
+  // include_weights.
   Approximation approximation;
-  // Asks for the last layer's weights.
+  // Requests the last layer's weights.
   bool include_weights = false;
-  // What the outputs of a layer before the last may take, m x output_dim
-  // floats: no reply holds them, so none bounds them.
+  // Limit on the outputs of a layer before the last, m x output_dim floats: no
+  // reply holds them, so no other limit applies.
   std::int64_t max_hidden_bytes = std::numeric_limits<std::int64_t>::max();
   Interrupt interrupt;
 };
 
-// What comes of a valid input.
+// The shape of the result for a valid input.
 struct ContextShape {
   std::int64_t output_dim = 0;
   std::int64_t head_count = 1;  // of the last layer
@@ -62,32 +63,32 @@ struct ContextShape {
 struct SequenceContext {
   Matrix outputs;                    // [m, the last layer's output_dim]
   std::vector<Matrix> head_weights;  // [m, n] by head, or empty
-  // Pairs that are not masked, by layer and head.
+  // Pairs that are not masked, counted per layer and head.
   std::int64_t scored_count = 0;
 };
 
-// The shape of what Contextualize makes of `input`, at no cost, or why it
-// refuses it. Not all that it refuses is found.
+// Returns the shape of Contextualize(input) at no cost, or the error that it
+// would return. Not every error is found.
 absl::StatusOr<ContextShape> ContextShapeOf(const ContextualizeInput& input);
 
-// Each token's weighted mean of what it attends to; zeros for a token that
-// attends to nothing. See AttendMultiHead for the method, and approximation.h
-// for others.
+// Computes each token's weighted mean of what it attends to; zeros for a token
+// that attends to nothing. See AttendMultiHead for the method, and
+// approximation.h for approximations.
 //
-// Without `causal` and positions, permuting the tokens permutes the outputs, to
-// the bit: weights are added up in an order that only the tokens' floats
-// decide. Two layers give the bytes of two calls.
+// Without `causal` and positions, permuting the tokens permutes the outputs bit
+// for bit, because weights are added up in an order that depends only on the
+// tokens' floats. Two layers in one call give the same bytes as two calls.
 //
-// Thread-safe: holds no state. Memory beyond input and outputs:
-// AttendApproximately's, and 6 bytes a token; with positions, a copy of the
+// Thread-safe: holds no state. Memory beyond input and outputs: that of
+// AttendApproximately and 6 bytes per token; with positions, a copy of the
 // sequence and the memory; between layers, one layer's outputs.
 //
 // InvalidArgument naming a field of the wire's ContextualizeRequest: shapes
-// disagree, a layer is not a multi-head model, a position is out of range, and
-// what AttendApproximately refuses. ResourceExhausted: that too, weights of
-// more than kMaxWeightTokens tokens, more than kMaxLayers layers, or a hidden
-// layer over max_hidden_bytes. Cancelled and DeadlineExceeded from the
-// interrupt.
+// disagree, a layer is not a multi-head model, a position is out of range, or
+// AttendApproximately refuses the input. ResourceExhausted: AttendApproximately
+// refuses the input, weights of more than kMaxWeightTokens tokens, more than
+// kMaxLayers layers, or a hidden layer over max_hidden_bytes. Cancelled and
+// DeadlineExceeded from the interrupt.
 absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input);
 
 }  // namespace attendant

@@ -1,4 +1,5 @@
-// RankCandidates by an approximation, and what both have in common. Internal.
+// RankCandidates with an approximation, and helpers shared with the exact
+// method. Internal.
 #ifndef ATTENDANT_CORE_ATTENTION_SEQUENCES_RANK_APPROXIMATELY_H_
 #define ATTENDANT_CORE_ATTENTION_SEQUENCES_RANK_APPROXIMATELY_H_
 
@@ -13,18 +14,18 @@
 
 namespace attendant {
 
-// What RankCandidates returns for an input with an approximation; `problem` is
-// the same as multi-head attention, validated.
+// Implements RankCandidates for an input with an approximation; `problem` is
+// the same input as multi-head attention, validated.
 absl::StatusOr<RankedInterests> RankApproximately(
     const RankInput& input, const MultiHeadInput& problem);
 
-// Events after the time asked about.
+// Returns the number of events after input.time.
 inline std::int64_t FutureEventCount(const RankInput& input) {
   return std::count_if(input.times.begin(), input.times.end(),
                        [&](absl::Time time) { return time > input.time; });
 }
 
-// The order of attributions.
+// True if `a` comes before `b` in the order of attributions.
 inline bool Better(const EventWeight& a, const EventWeight& b) {
   if (a.weight != b.weight) return a.weight > b.weight;
   return a.event < b.event;

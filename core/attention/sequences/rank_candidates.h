@@ -1,9 +1,9 @@
 // Target attention: candidates attend over a user's history.
 //
 // DIN (Zhou et al. 2018) and TWIN (Chang et al. 2023): each candidate is a
-// query, the history's events are keys and values, and what a candidate finds
-// there is the interest that the user has in it. Unlike DIN's network, the
-// scores are those of multi-head attention, and SOFTMAX is the default.
+// query, the history's events are keys and values, and the candidate's output
+// is the user's interest in it. Unlike DIN's network, the scores are those of
+// multi-head attention, and SOFTMAX is the default.
 #ifndef ATTENDANT_CORE_ATTENTION_SEQUENCES_RANK_CANDIDATES_H_
 #define ATTENDANT_CORE_ATTENTION_SEQUENCES_RANK_CANDIDATES_H_
 
@@ -26,21 +26,21 @@ inline constexpr std::int64_t kMaxAttributionCount = 100;
 
 // A view: what it points to must outlive the call.
 struct RankInput {
-  // Null: candidates, keys and values as they are, in one head.
+  // Null: candidates, keys and values unprojected, in one head.
   const MultiHeadProjections* heads = nullptr;
   MatrixView candidates;  // [m, query_dim]
   MatrixView keys;        // of the events [n, key_dim]
   MatrixView values;      // of the events [n, value_dim]
-  // When the events were [n], or empty: no event is after `time`. What has no
-  // time, as a profile's entries, has absl::InfinitePast().
+  // Times of the events [n], or empty: no event is after `time`. An entry
+  // without a time, such as one of a profile, has absl::InfinitePast().
   std::span<const absl::Time> times;
-  // Events after this weigh exactly 0, and need not be finite.
+  // Events after this time have weight exactly 0 and need not be finite.
   absl::Time time = absl::InfiniteFuture();
   ScoreKind score_kind = ScoreKind::kScaledDot;  // or kDot, kCosine
   double temperature = 1;                        // finite, > 0
   ActivationKind activation_kind = ActivationKind::kSoftmax;
-  // Events named with each candidate, in [0, kMaxAttributionCount]; 0 with
-  // LinformerOptions.
+  // The number of events named for each candidate, in [0,
+  // kMaxAttributionCount]; 0 with LinformerOptions.
   std::int64_t attribution_count = 3;
   Approximation approximation;
   Interrupt interrupt;
@@ -50,7 +50,7 @@ struct RankInput {
 
 struct EventWeight {
   std::int64_t event = 0;  // its row
-  double weight = 0;       // the mean over heads
+  double weight = 0;       // mean over heads
 
   bool operator==(const EventWeight&) const = default;
 };
@@ -58,27 +58,28 @@ struct EventWeight {
 struct RankedInterests {
   // The weighted sums of values, through W_V and W_O [m, output_dim].
   Matrix interests;
-  // candidate . interest where both have one dimension; else the mean of the
-  // candidate's logits over heads, by weight under SOFTMAX and plain under
-  // SIGMOID and NONE. 0 where there is no event to attend to [m].
+  // candidate . interest if both have the same dimension; otherwise the mean of
+  // the candidate's logits over heads, weighted under SOFTMAX and plain under
+  // SIGMOID and NONE. 0 if there is no event to attend to [m].
   std::vector<double> scores;
-  // The events of greatest weight, weight descending, then event ascending; of
-  // weight 0 none [m].
+  // The events of greatest weight, by weight descending, then event ascending;
+  // events of weight 0 are left out [m].
   std::vector<std::vector<EventWeight>> attributions;
-  std::int64_t future_event_count = 0;  // masked for being after `time`
-  std::int64_t scored_count = 0;        // pairs that are not masked, by head
+  std::int64_t future_event_count = 0;  // masked: after `time`
+  std::int64_t scored_count = 0;        // pairs not masked, per head
 };
 
-// What each candidate finds, in their order. See AttendMultiHead for the
-// method; the events named cost a second pass over the keys.
+// Ranks the candidates; results are in their order. See AttendMultiHead for the
+// method. Naming events costs a second pass over the keys.
 //
 // Thread-safe: holds no state. Memory beyond input and result does not grow
-// with the number of events, but under LshAttentionOptions takes
-// LshAttention's, and up to 32 MiB of HeadJoin's sums and weights to name
-// events by.
+// with the number of events. Exception: under LshAttentionOptions it takes that
+// of LshAttention, and up to 32 MiB for HeadJoin's sums and the weights by
+// which events are named.
 //
-// InvalidArgument naming a field of the wire's RankCandidatesRequest, or what
-// AttendMultiHead refuses. Cancelled and DeadlineExceeded from the interrupt.
+// InvalidArgument naming a field of the wire's RankCandidatesRequest, or for
+// what AttendMultiHead refuses. Cancelled and DeadlineExceeded from the
+// interrupt.
 absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Sums of numbers that are held as their logs.
+// Sums of numbers that are represented by their logs.
 #ifndef ATTENDANT_CORE_ATTENTION_SOFTMAX_LOG_ADD_H_
 #define ATTENDANT_CORE_ATTENTION_SOFTMAX_LOG_ADD_H_
 
@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// log(exp(a) + exp(b)), either of which may be -infinity: the log of 0.
+// Returns log(exp(a) + exp(b)). Either may be -infinity, the log of 0.
 inline double LogAdd(double a, double b) {
   const double greater = std::max(a, b);
   if (greater == kMinusInfinity) return greater;

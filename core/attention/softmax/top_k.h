@@ -13,7 +13,7 @@
 
 namespace attendant {
 
-// A scored row. `segment` is its segment's position in the snapshot.
+// A scored row. `segment` is the position of its segment in the snapshot.
 struct Candidate {
   float logit = 0;
   float similarity = 0;
@@ -21,28 +21,27 @@ struct Candidate {
   RowIndex row = 0;
 };
 
-// Gives the id of a candidate, to break ties. Called only for equal logits.
+// Returns the id of a candidate, to break ties. Called only for equal logits.
 class IdResolver {
  public:
   virtual ~IdResolver() = default;
   virtual absl::string_view IdOf(std::int32_t segment, RowIndex row) const = 0;
 };
 
-// Keeps the k best candidates in the order (logit descending, id ascending)
-// with a running threshold instead of a heap: candidates are appended, and when
-// 2k + a block are waiting the best k, or a few more, are kept. Amortised O(1)
-// an offer.
-// Not thread-safe.
+// Keeps the k best candidates in the order (logit descending, id ascending).
+// Uses a running threshold instead of a heap: candidates are appended, and once
+// 2k + a block are waiting, only the best k, or a few more, are kept. Amortised
+// O(1) per offer. Not thread-safe.
 class TopK {
  public:
   // k >= 0. `ids` must outlive the object.
   TopK(std::int64_t k, const IdResolver* ids);
 
-  // Logits below this can't enter. -infinity until k are kept. A candidate
-  // equal to it may enter, by its id.
+  // Candidates with a logit below this can't enter; -infinity until k are kept.
+  // A candidate with a logit equal to it may enter, depending on its id.
   float threshold() const { return threshold_; }
 
-  // Makes room for so many offers at once.
+  // Reserves room for `count` offers.
   void Expect(std::int64_t count) {
     if (!waiting_.empty()) return;
     waiting_.reserve(std::min(static_cast<std::size_t>(count), capacity_));
@@ -54,11 +53,11 @@ class TopK {
     if (waiting_.size() >= capacity_) Shrink();
   }
 
-  // The best k, in order. The object may be used on.
+  // Returns the best k, in order. The object stays usable.
   std::vector<Candidate> Sorted() const;
 
-  // The candidates kept, in no order: the best k and some more. With a k of all
-  // that is offered, all of it in the order of the offers.
+  // The candidates kept, unordered: the best k and some more. If k is at least
+  // the number of offers, all of them, in the order offered.
   const std::vector<Candidate>& candidates() const { return waiting_; }
 
   std::int64_t k() const { return k_; }
@@ -66,7 +65,7 @@ class TopK {
  private:
   bool Better(const Candidate& a, const Candidate& b) const;
   void Shrink();
-  // Leaves the k best, where too many equal the last of them.
+  // Cuts to the k best when too many candidates equal the k-th.
   void CutByIds();
 
   std::int64_t k_;
