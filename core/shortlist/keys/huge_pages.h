@@ -1,4 +1,4 @@
-// Where many keys are read, in some order or none. Internal.
+// Huge pages for buffers from which many keys are read. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEYS_HUGE_PAGES_H_
 #define ATTENDANT_CORE_SHORTLIST_KEYS_HUGE_PAGES_H_
 
@@ -8,10 +8,11 @@
 
 namespace attendant {
 
-// Asks for pages of 2 MiB: a scan jumps from list to list, or from key to key,
-// and would else wait for the address of every eighth key of 128 floats. In
-// order, from memory, it gains a fourth: processors fetch ahead within a page.
-// Before the first touch; no more than a hint.
+// Asks the kernel for pages of 2 MiB; only a hint, to be given before the first
+// touch. A scan that jumps from list to list, or from key to key, would
+// otherwise wait for the address translation of every eighth key of 128 floats.
+// A sequential scan from memory is a fourth faster, because processors prefetch
+// only within a page.
 void PreferHugePages(const void* data, std::size_t bytes);
 
 template <typename T>

@@ -1,4 +1,4 @@
-// The fp32 keys of an index: in memory, or in a file. Internal.
+// The fp32 keys of an index, in memory or in a file. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEYS_KEY_FLOATS_H_
 #define ATTENDANT_CORE_SHORTLIST_KEYS_KEY_FLOATS_H_
 
@@ -21,14 +21,14 @@ class KeyFloats {
   explicit KeyFloats(AlignedBuffer<float> memory)
       : memory_(std::move(memory)) {}
 
-  // Keys [count, dim], of which key_at(p) is asked for in order. files: null
-  // for memory. Errors of ScratchFiles; throws std::bad_alloc.
+  // Gathers keys [count, dim]; calls key_at(p) for ascending p. `files` is null
+  // for memory. Errors as ScratchFiles; throws std::bad_alloc.
   static absl::StatusOr<KeyFloats> Gather(
       std::int64_t count, std::int64_t dim, ScratchFiles* files,
       absl::FunctionRef<std::span<const float>(std::int64_t position)> key_at);
 
-  // What Save wrote of keys [count, dim]. `files` and errors as of Gather;
-  // where the source fails, what is read is empty.
+  // Reads keys [count, dim] that Save wrote. `files` and errors as for Gather.
+  // If the source fails, returns empty floats.
   static absl::StatusOr<KeyFloats> Load(ByteSource& source, std::int64_t count,
                                         std::int64_t dim, ScratchFiles* files);
   void Save(ByteSink& sink, std::int64_t count, std::int64_t dim) const {
@@ -36,8 +36,9 @@ class KeyFloats {
         std::span(runs(), static_cast<std::size_t>(count * dim))));
   }
 
-  // For single keys in any order, and for runs of many: the same floats, which
-  // a file reads in another way.
+  // data() is for single keys in any order, runs() for runs of many keys. The
+  // floats are the same; only the access pattern that a file is mapped for
+  // differs.
   const float* data() const {
     return on_disk() ? Floats(file_.random()) : memory_.data();
   }
@@ -46,9 +47,9 @@ class KeyFloats {
   }
   bool on_disk() const { return file_.size() > 0; }
 
-  // Before single keys are read. In memory it does nothing. Of a file that the
-  // kernel has let go of, it reads the pages of all of them at once, in place
-  // of one after the other; what is in memory takes no more than a look.
+  // To be called before single keys are read. Does nothing in memory. For a
+  // file whose pages the kernel has evicted, reads the pages of all `positions`
+  // at once instead of one after the other; pages in memory cost only a check.
   void Await(std::span<const std::int32_t> positions, std::int64_t dim) const {
     if (on_disk()) AwaitPages(positions, dim);
   }

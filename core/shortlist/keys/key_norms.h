@@ -1,4 +1,4 @@
-// How the norms of keys spread. Internal.
+// How the norms of keys are distributed. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEYS_KEY_NORMS_H_
 #define ATTENDANT_CORE_SHORTLIST_KEYS_KEY_NORMS_H_
 
@@ -14,12 +14,12 @@ struct KeyNorms {
   double greatest = 0;
   double mean = 0;
 
-  // False if squares of norms are what a float holds badly.
+  // False if a float holds the squares of the norms poorly.
   bool usable() const { return greatest >= 1e-15 && greatest <= 1e15; }
   bool differ() const { return greatest > 1.1 * mean; }
 };
 
-// Of at least one key.
+// Requires at least one key.
 inline KeyNorms NormsOf(MatrixView keys) {
   KeyNorms norms;
   for (std::int64_t p = 0; p < keys.row_count; ++p) {

@@ -1,7 +1,7 @@
-// A random orthogonal transform, which spreads what a vector holds over all of
+// A random orthogonal transform that spreads what a vector holds over all of
 // its components: rounds of random signs and Walsh-Hadamard transforms (Ailon,
-// Chazelle 2009). Dot products keep their values, and codes of the transformed
-// components err alike whatever the keys are.
+// Chazelle 2009). It preserves dot products, and codes of the transformed
+// components have similar errors whatever the keys are.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEYS_ROTATION_H_
 #define ATTENDANT_CORE_SHORTLIST_KEYS_ROTATION_H_
 
@@ -13,22 +13,22 @@ namespace attendant {
 // Immutable; thread-safe.
 class Rotation {
  public:
-  // Vectors that ApplyToBlock takes at once.
+  // Vectors that ApplyToBlock transforms at once.
   static constexpr std::int64_t kBlockRows = 16;
 
-  // dim >= 1. The same for the same seed.
+  // dim >= 1. The same seed gives the same rotation.
   Rotation(std::int64_t dim, std::uint64_t seed);
 
   std::int64_t dim() const { return dim_; }
 
-  // In place: of one vector [dim], and of kBlockRows of them, which lie
-  // interleaved, [dim, kBlockRows]. A vector's result is the same in both.
+  // Transform in place: one vector [dim], or kBlockRows interleaved vectors
+  // [dim, kBlockRows]. A vector's result is the same in both.
   void Apply(float* vector) const;
   void ApplyToBlock(float* block) const;
-  // Back again, of one vector, in doubles.
+  // Inverts Apply for one vector [dim], in doubles.
   void Undo(double* vector) const;
 
-  // What rounding may add to the result of a vector of norm 1, in norm.
+  // Upper bound of the norm of the rounding error of a vector of norm 1.
   double relative_error() const;
 
  private:
@@ -38,8 +38,9 @@ class Rotation {
   void ApplyTo(float* vectors) const;
 
   std::int64_t dim_;
-  std::int64_t transform_dim_;  // the greatest power of 2 that is at most dim
-  // [transforms, transform_dim], + or - what makes a transform orthogonal.
+  std::int64_t transform_dim_;  // the greatest power of 2 <= dim
+  // [transforms, transform_dim], + or - the factor that makes a transform
+  // orthogonal.
   std::vector<float> signs_;
 };
 

@@ -1,4 +1,4 @@
-// Keys in the order of their rows.
+// FlatIndex: keys in the order of their rows.
 #ifndef ATTENDANT_CORE_SHORTLIST_KINDS_FLAT_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KINDS_FLAT_INDEX_H_
 
@@ -17,33 +17,35 @@ namespace attendant {
 
 class GrowingLists;
 
-// A fixed capacity of rows that one writer appends to while readers scan the
-// rows below their row_end: a row is complete before it is published, and never
-// changes after. Publication (making row_end known) must synchronise.
+// A fixed capacity of rows. One writer appends while readers scan the rows
+// below their row_end. A row is complete before it is published and never
+// changes afterwards. Publication (making row_end known) must synchronise.
 //
-// Every scan is exact, but for that of a query which has chosen lists of the
-// same training in another index, and may leave keys unscored there: of rows
-// that are few beside those of other indexes it scores what is in its lists.
+// Every scan is exact, with one exception: if the query has chosen lists of the
+// same training in another index and may leave keys unscored there, and the
+// rows here are few compared with those of the other indexes, the scan scores
+// only the rows in the chosen lists.
 class FlatIndex : public KeyIndex {
  public:
-  // dim in [1, kMaxDimension], capacity >= 1. Memory is touched as rows are
-  // appended.
-  // training: that of an IvfIndex in whose lists rows are, unless it has so
-  // many that writes would wait for it; null: in none.
+  // dim in [1, kMaxDimension], capacity >= 1. Pages of memory are first touched
+  // as rows are appended. training: that of an IvfIndex, to whose lists rows
+  // are assigned unless it has so many lists that writes would wait for the
+  // assignment; null: rows are in no lists.
   FlatIndex(std::int64_t dim, std::int64_t capacity,
             std::shared_ptr<const IvfTraining> training = nullptr);
   ~FlatIndex() override;
 
   // Appends the key of the next row: dim finite floats, or an empty span for a
-  // row without a key. Fewer than capacity rows so far. Writer only.
+  // row without a key. Requires that fewer than `capacity` rows were appended.
+  // Writer only.
   void Append(std::span<const float> key);
-  // Assigns the rows that were appended since it was last called to their
-  // lists; to be called before they are published. Writer only. Throws
-  // std::bad_alloc; then nothing has changed.
+  // Assigns the rows appended since the last call to their lists. Must be
+  // called before these rows are published. Throws std::bad_alloc, in which
+  // case nothing has changed. Writer only.
   void AssignLists();
-  // Moves the keys to a file: of rows that nobody reads yet, after the last one
-  // is appended. Errors of ScratchFiles; throws std::bad_alloc; either leaves
-  // them in memory. Writer only.
+  // Moves the keys to a file. To be called after the last row is appended and
+  // before any reader sees the rows. Errors as ScratchFiles; throws
+  // std::bad_alloc; the keys then stay in memory. Writer only.
   absl::Status MoveKeys(ScratchFiles& files);
 
   IndexKind kind() const override { return IndexKind::kFlat; }
@@ -61,26 +63,26 @@ class FlatIndex : public KeyIndex {
   void ScanTogether(std::span<ScanTask> tasks) const override;
   const std::shared_ptr<const IvfTraining>& training() const override;
   std::int32_t ListOf(RowIndex row) const override;
-  // Keys are those of the rows appended so far: in memory, rows without one
-  // take none where they leave whole pages alone. Any thread.
+  // `keys` counts the rows appended so far; rows without a key take no memory
+  // where they leave whole pages untouched. Any thread.
   MemoryParts memory() const override;
 
  private:
-  // Scores what the lists hold that the task's query has chosen; false if all
-  // rows are to be scored.
+  // Scores the rows in the lists that the task's query has chosen. Returns
+  // false, having done nothing, if all rows are to be scored.
   bool ScanLists(ScanTask& task) const;
 
   std::int64_t dim_;
   std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
-  // Of the rows appended so far, which a reader may see before it sees them.
+  // Of the rows appended so far, including rows not yet visible to readers.
   std::atomic<double> max_norm_ = 0;
   KeyFloats keys_;             // [capacity, dim]; in a file [rows, dim]
-  float* writable_keys_;       // the same in memory; null: they are in a file
-  TouchedPages touched_keys_;  // of these; the writer's
+  float* writable_keys_;       // keys_ in memory; null: they are in a file
+  TouchedPages touched_keys_;  // of writable_keys_; writer only
   std::atomic<std::int64_t> key_bytes_ = 0;
   // 1 / |key|; 0 for a zero key; NaN for a row without a key.
   AlignedBuffer<float> inverse_norms_;
-  std::unique_ptr<GrowingLists> lists_;  // null: rows are in none
+  std::unique_ptr<GrowingLists> lists_;  // null: rows are in no lists
 };
 
 }  // namespace attendant

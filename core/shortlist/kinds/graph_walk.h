@@ -18,25 +18,27 @@
 
 namespace attendant {
 
-// Links of keys, by position. FAISS's graphs, of which ours reads the links.
+// Links between keys, by position: graphs built by FAISS, of which GraphWalk
+// reads only the links.
 struct KeyGraph {
   faiss::HNSW by_angle;
-  // Where norms differ.
+  // Set if norms differ.
   std::optional<faiss::HNSW> by_product;
 
-  // What walks start from.
+  // The graph in which walks start.
   const faiss::HNSW& entrance() const {
     return by_product ? *by_product : by_angle;
   }
 };
 
-// Algorithms 2 and 5 of Malkov, Yashunin 2018, for one query. Not thread-safe;
-// may be used again and again, and for other queries, keeping its memory.
+// Algorithms 2 and 5 of Malkov, Yashunin 2018, for one query at a time.
+// Reusable for other queries, and keeps its memory. Not thread-safe.
 class GraphWalk {
  public:
-  // Walks down the entrance to its lowest level, then over the lowest links of
-  // all graphs with the best `width` candidates, width >= 1. Similarities are
-  // KeyScorer's. Masks are not looked at. An interrupt of the query.
+  // Descends the entrance graph to its lowest level, then follows the lowest
+  // links of all graphs from the best `width` candidates, width >= 1.
+  // Similarities are KeyScorer's. Ignores masks. Returns the error of the
+  // query's interrupt, if any.
   absl::Status Run(const KeyGraph& graph, const KeyRows& keys,
                    const ScanQuery& query, std::int64_t width);
 
@@ -47,13 +49,13 @@ class GraphWalk {
   }
   std::span<const float> similarities() const { return similarities_; }
   bool Scored(std::int32_t position) const { return visited_.Has(position); }
-  // Nothing more can be reached, however wide the walk.
+  // True if a wider walk would reach no more keys.
   bool exhausted() const { return exhausted_; }
 
  private:
   using Candidate = std::pair<float, std::int32_t>;  // similarity, position
 
-  // The best that a greedy walk over the upper levels finds.
+  // Returns the best position that a greedy walk over the upper levels finds.
   std::int32_t Descend(const KeyGraph& graph, const KeyRows& keys,
                        KeyScorer& scorer) const;
   absl::Status WalkLowest(const KeyGraph& graph, const KeyRows& keys,
@@ -62,8 +64,8 @@ class GraphWalk {
 
   VisitedKeys visited_;
   std::vector<float> similarities_;
-  std::vector<Candidate> waiting_;  // a heap, the best in front
-  std::vector<Candidate> best_;     // a heap, the worst in front
+  std::vector<Candidate> waiting_;  // heap, best in front
+  std::vector<Candidate> best_;     // heap, worst in front
   std::vector<std::int32_t> next_;  // scratch
   bool exhausted_ = false;
 };

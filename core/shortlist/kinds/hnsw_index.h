@@ -1,17 +1,20 @@
 // A graph of near keys, walked from key to key towards the query (Malkov,
-// Yashunin 2018). FAISS builds the graph, measuring with our kernels; the walk
-// is ours, since it keeps all that it scores, looks at masks and stops when
-// told.
+// Yashunin 2018). FAISS builds the graph, with distances from our kernels. The
+// walk is ours, because it keeps everything that it scores, applies masks and
+// can be interrupted.
 //
-// Inner products order keys by no distance. In a graph of the keys of greatest
-// product (Morozov, Babenko 2018) all links lead to long keys, and the others
-// are lost; in one of the smallest angles a walk meets the short keys of a
-// direction before the long ones; with one more dimension that makes all norms
-// equal (Bachrach et al. 2014) the short keys gather at its pole, far from
-// every query, and on keys with norms spread over 10x a walk met a third of the
-// best where others had three quarters. So where norms differ there are two
-// graphs, by angle and by product, and a walk follows the links of both: the
-// first reaches every key, the second is quick.
+// Inner products are not a distance by which keys could be ordered. Three known
+// graphs fail on keys of different norms:
+// - by greatest product (Morozov, Babenko 2018): all links lead to long keys,
+// and the other keys are lost;
+// - by smallest angle: a walk meets the short keys of a direction before the
+// long ones;
+// - with one more dimension that makes all norms equal (Bachrach et al. 2014):
+// the short keys gather at its pole, far from every query. On keys with norms
+// spread over 10x, a walk met a third of the best, where others met three
+// quarters.
+// So if norms differ there are two graphs, by angle and by product, and a walk
+// follows the links of both: the first reaches every key, the second is quick.
 #ifndef ATTENDANT_CORE_SHORTLIST_KINDS_HNSW_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KINDS_HNSW_INDEX_H_
 
@@ -27,15 +30,15 @@
 namespace attendant {
 
 struct HnswOptions {
-  // Links a key keeps on each level of a graph, twice as many on the lowest: in
-  // [2, 256]. More find more in fewer steps, and take 8 bytes a key each, twice
-  // that where norms differ.
+  // Links a key keeps on each level of a graph, in [2, 256]; twice as many on
+  // the lowest level. More links find more keys in fewer steps. Each link takes
+  // 8 bytes per key, or 16 if norms differ.
   int link_count = 16;
-  // Candidates for a key's links: more make a better graph, in as much more
-  // time. At least 1.
+  // Candidates for a key's links, >= 1. More make a better graph; build time
+  // grows in proportion.
   int build_width = 40;
-  // Mean recall@neighbour_count against exact of scans whose goals name none;
-  // see IvfOptions.
+  // Mean recall@neighbour_count against exact, for scans whose goals name no
+  // recall; see IvfOptions.
   double target_recall = 0.8;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
@@ -43,20 +46,21 @@ struct HnswOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// Immutable. Build and Scan let no exception of FAISS escape.
+// Immutable. No exception of FAISS escapes from Build or Scan.
 //
 // A scan walks with as many candidates as the wanted recall took on sample
-// queries, or as ScanGoals::probe_count says, and more where a mask leaves few
-// of the rows it meets; or it takes all keys (WidthSearch).
+// queries, or with ScanGoals::probe_count candidates, and with more if a mask
+// leaves few of the rows it meets. It takes all keys instead if that is cheaper
+// or the goals require it (WidthSearch).
 class HnswIndex : public KeyIndex {
  public:
-  // As IvfIndex::Build, and with its errors. Single-threaded: takes about 10
+  // As IvfIndex::Build, with its errors. Single-threaded: takes about 10
   // seconds for 100,000 rows of 128.
   static absl::StatusOr<std::unique_ptr<HnswIndex>> Build(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, const HnswOptions& options);
 
-  // As bytes; see index_file.h. Errors of Load: DataLoss; throws
+  // Bytes as described in index_file.h. Load returns DataLoss and throws
   // std::bad_alloc.
   virtual void Save(ByteSink& sink) const = 0;
   static absl::StatusOr<std::unique_ptr<HnswIndex>> Load(

@@ -1,4 +1,4 @@
-// Indexes as bytes, so that they need not be built again. Internal.
+// Serialised indexes, so that they need not be built again. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KINDS_INDEX_FILE_H_
 #define ATTENDANT_CORE_SHORTLIST_KINDS_INDEX_FILE_H_
 
@@ -15,26 +15,29 @@ namespace attendant {
 
 struct IvfTraining;
 
-// The bytes are those of this processor and this version of the program: a
-// cache, whose checksum is the caller's. What is read is checked as far as a
-// wrong size could lead astray.
+// The bytes are specific to this processor and to this version of the program:
+// they are a cache, whose checksum is up to the caller. Loading checks only for
+// wrong sizes that could lead out of bounds.
 
-// The training that goes along with an index: that of IVF; null for others.
+// The training that is saved along with an index: that of IVF; null for other
+// kinds.
 std::shared_ptr<const IvfTraining> SavedTrainingOf(const KeyIndex& index);
 std::uint64_t IdOf(const IvfTraining& training);
-// Raised whenever SaveTraining would write what queries have taught it since.
+// Increases whenever queries have taught the training something that
+// SaveTraining has not written yet.
 std::int64_t LearnedCountOf(const IvfTraining& training);
 
 void SaveTraining(const IvfTraining& training, ByteSink& sink);
-// DataLoss if it is none.
+// DataLoss if the bytes are no training.
 absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
     ByteSource& source);
 
-// An index of row_count rows. Its training is named, and not saved.
+// Saves an index of row_count rows. Stores the id of its training, not the
+// training itself.
 void SaveIndex(const KeyIndex& index, std::int64_t row_count, ByteSink& sink);
-// DataLoss if it is none, or none of these trainings is its. key_files: where
-// the floats of an IVF or PQ index go; null: into memory. Errors of
-// ScratchFiles; throws std::bad_alloc.
+// DataLoss if the bytes are no index, or its training is not in `trainings`.
+// key_files: where the floats of an IVF or PQ index go; null: into memory.
+// Errors as ScratchFiles; throws std::bad_alloc.
 absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadIndex(
     ByteSource& source, std::int64_t row_count,
     std::span<const std::shared_ptr<const IvfTraining>> trainings,

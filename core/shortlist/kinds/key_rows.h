@@ -21,19 +21,19 @@
 namespace attendant {
 
 // Keys in the order of their rows, without the rows that have none: position p
-// is that of row rows()[p]. They are one inverted list, with its codes, so that
-// what an index does not find quicker is scanned as a list is. Immutable.
+// holds the key of row rows()[p]. The keys form one inverted list, with its
+// codes, so that scans of all keys run as list scans. Immutable.
 class KeyRows {
  public:
-  // keys[r] is the key of row r, dim floats, or empty. files: where the floats
-  // go; null: into memory. InvalidArgument if no row has a key; errors of
+  // keys[r] is the key of row r: dim floats, or empty. files: where the floats
+  // go; null: into memory. InvalidArgument if no row has a key; other errors as
   // ScratchFiles. Throws std::bad_alloc.
   static absl::StatusOr<KeyRows> Make(
       std::span<const std::span<const float>> keys, std::int64_t dim,
       ScoreKind score_kind, std::uint64_t seed, ScratchFiles* files = nullptr);
 
-  // As bytes; DataLoss if they are of no such keys, or of rows beyond
-  // row_count. Errors of ScratchFiles; throws std::bad_alloc.
+  // Load returns DataLoss if the bytes are no such keys, or have rows >=
+  // row_count; other errors as ScratchFiles. Throws std::bad_alloc.
   void Save(ByteSink& sink) const;
   static absl::StatusOr<KeyRows> Load(ByteSource& source,
                                       std::int64_t row_count,
@@ -43,10 +43,10 @@ class KeyRows {
   std::int64_t key_count() const { return lists().key_count(); }
   MatrixView keys() const { return lists().key_view(); }
   MatrixView key_runs() const { return lists().key_runs(); }
-  // By position; see InverseNorm. None is NaN.
+  // By position; see InverseNorm. Never NaN.
   std::span<const float> inverse_norms() const { return lists().inverse_norms; }
   std::span<const RowIndex> rows() const { return lists().rows; }
-  // Of a row, or empty.
+  // Returns the key of `row`, or an empty span if it has none.
   std::span<const float> KeyOf(RowIndex row) const { return list_->Key(row); }
 
   // See KeyIndex.
@@ -58,40 +58,40 @@ class KeyRows {
 
   // The eligible rows that have keys.
   struct Eligible {
-    bool all = false;  // every row that has one
+    bool all = false;  // every row with a key is eligible
     EligibleRows rows;
     std::int64_t count = 0;
 
-    // Of a row that has a key.
+    // Requires that `row` has a key.
     bool Has(RowIndex row) const { return all || rows.Bit(row) != 0; }
   };
-  // The query's masks must outlive them.
+  // The query's masks must outlive the result.
   Eligible FindEligible(const ScanQuery& query) const;
 
-  // Whether the goals are those of a scan of all keys, whatever the index.
+  // True if the goals ask for a scan of all keys, whatever the index.
   static bool WantsAll(const ScanQuery& query);
-  // Scans all eligible keys: by codes, where they serve the goals.
+  // Scans all eligible keys, by codes if these serve the goals.
   absl::StatusOr<ScanStats> ScanAll(const ScanQuery& query,
                                     AttentionState& state) const;
-  // About the nanoseconds that it takes to score all eligible keys from their
-  // floats (scan_costs.h).
+  // Estimated nanoseconds to score all eligible keys from their floats
+  // (scan_costs.h).
   double CostOfFloats(const Eligible& eligible) const;
-  // The same of ScanAll, which may do with codes.
+  // Estimated nanoseconds of ScanAll, which may use codes.
   double CostOfAll(const ScanQuery& query, const AttentionState& state,
                    const Eligible& eligible) const;
 
-  // Scores these positions, each once, of eligible rows.
+  // Scores these positions, each given once, all of eligible rows.
   absl::Status ScanPositions(std::span<const std::int32_t> positions,
                              RowScan& scan) const;
 
   MemoryParts memory() const { return list_->memory(); }
 
  private:
-  // Of one list.
+  // `lists` holds one list.
   KeyRows(InvertedLists lists, std::int64_t row_count, ScoreKind score_kind,
           std::uint64_t seed);
   const InvertedLists& lists() const { return list_->lists(); }
-  // Of these, how many have keys.
+  // Returns how many of the eligible rows have keys.
   std::int64_t Count(const EligibleRows& eligible) const;
 
   std::unique_ptr<const ListIndex> list_;

@@ -20,24 +20,26 @@ struct ProductCodeOptions {
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// One byte a part and key. Immutable once built; thread-safe.
+// One byte per part and key. Immutable once built; thread-safe.
 class ProductCodes {
  public:
-  // Codes of keys [n, dim] x factors [n], n >= 1. Cancelled, ResourceExhausted,
-  // Internal if FAISS fails.
+  // Codes keys [n, dim] x factors [n], n >= 1. Errors: Cancelled,
+  // ResourceExhausted, Internal if FAISS fails.
   absl::Status Build(MatrixView keys, std::span<const float> factors,
                      const ProductCodeOptions& options);
 
   std::int64_t part_count() const { return options_.part_count; }
 
-  // The products of each part of a query with its centroids, [parts, 256].
+  // Sets table [parts, 256] to the products of each part of `query` with the
+  // centroids of that part.
   void MakeTable(std::span<const float> query, std::vector<float>& table) const;
 
-  // The product of a query, whose table this is, with a key's code.
+  // Returns the product of the query that `table` was made for with the code of
+  // the key at `position`.
   float Product(const std::vector<float>& table, std::int64_t position) const {
     const std::uint8_t* code = codes_.data() + position * options_.part_count;
     const float* row = table.data();
-    // Four sums, so that none waits for the one before it.
+    // Four sums, so that no addition waits for the one before it.
     float sums[4] = {};
     std::int64_t part = 0;
     for (; part + 4 <= options_.part_count; part += 4, row += 4 * kCentroids) {
@@ -58,7 +60,8 @@ class ProductCodes {
   }
 
   void Save(ByteSink& sink) const;
-  // Of so many keys of `dim`. DataLoss if they are bytes of none.
+  // Loads the codes of key_count keys of `dim`. DataLoss if the bytes are no
+  // such codes.
   static absl::StatusOr<ProductCodes> Load(ByteSource& source,
                                            std::int64_t key_count,
                                            std::int64_t dim);
@@ -69,14 +72,14 @@ class ProductCodes {
   absl::Status EncodePart(MatrixView keys, std::span<const float> factors,
                           std::int64_t part, std::int64_t centroid_count);
 
-  // The first component of a part; that of part_count is dim.
+  // The first component of `part`; dim for part_count.
   std::int64_t PartBegin(std::int64_t part) const {
     return part * dim_ / options_.part_count;
   }
 
   ProductCodeOptions options_;
   std::int64_t dim_ = 0;
-  // [dim, 256]: component by component, 0 past the last centroid.
+  // [dim, 256], component by component; 0 past the last centroid.
   std::vector<float> centroids_;
   std::vector<std::uint8_t> codes_;  // [keys, parts]
 };

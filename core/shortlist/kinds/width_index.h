@@ -1,4 +1,4 @@
-// The frame of an index that finds more the wider it looks. Internal.
+// Base of the indexes that find more keys the wider they look. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KINDS_WIDTH_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_KINDS_WIDTH_INDEX_H_
 
@@ -13,8 +13,8 @@
 
 namespace attendant {
 
-// A Kind of Public, one of the indexes' interfaces, around a WidthSearch.
-// Derived classes say what a width finds, and what that takes of memory.
+// Implements Public, the interface of one kind of index, around a WidthSearch.
+// Derived classes define what a width finds, and the memory that takes.
 template <typename Public, IndexKind Kind>
 class WidthIndex : public Public {
  public:
@@ -61,7 +61,7 @@ class WidthIndex : public Public {
   virtual absl::Status Find(const ScanQuery& query,
                             const KeyRows::Eligible& eligible,
                             std::int64_t width, FoundKeys& found) const = 0;
-  // What keys are found by; and what that takes.
+  // Saves the structure by which keys are found; and the memory it takes.
   virtual void SaveFinder(ByteSink& sink) const = 0;
   virtual MemoryParts finder_memory() const = 0;
 

@@ -1,5 +1,6 @@
-// What is common to indexes that find more the wider they look: how wide, what
-// masks leave of it, and when to take all keys instead. Internal.
+// The common part of indexes that find more keys the wider they look: it
+// decides how wide to look, accounts for masks, and decides when to take all
+// keys instead. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KINDS_WIDTH_SEARCH_H_
 #define ATTENDANT_CORE_SHORTLIST_KINDS_WIDTH_SEARCH_H_
 
@@ -19,40 +20,40 @@
 
 namespace attendant {
 
-// What calibration learned of an index.
+// What calibration learned about an index.
 struct WidthCurve {
   RecallCurve recall;
   CostCurve cost;  // nanoseconds, as KeyRows::CostOfFloats
 };
 
 struct FoundKeys {
-  // Of eligible rows, each once, in an order that only the query decides.
+  // Of eligible rows, each once, in an order that depends only on the query.
   std::vector<std::int32_t> positions;
-  // Of positions, KeyScorer's; empty: they are scored yet.
+  // KeyScorer's similarities of `positions`; empty: not scored yet.
   std::vector<float> similarities;
-  std::int64_t met_count = 0;  // eligible or not
-  bool exhausted = false;      // no greater width finds more
+  std::int64_t met_count = 0;  // keys met, eligible or not
+  bool exhausted = false;      // a greater width would find no more
 
   void Clear();
 };
 
 class WidthSearch {
  public:
-  // Finds what `width` finds, width >= 1, for the cleared `found`. Errors of an
-  // interrupt.
+  // Finds the keys of `width`, width >= 1, and adds them to `found`, which is
+  // empty. Returns the error of an interrupt, if any.
   using Find = absl::FunctionRef<absl::Status(
       const ScanQuery& query, const KeyRows::Eligible& eligible,
       std::int64_t width, FoundKeys& found)>;
 
   struct Options {
-    double target_recall = 0;  // of goals that name none
+    double target_recall = 0;  // for goals that name none
     std::int64_t neighbour_count = 0;
-    std::int64_t least_width = 1;  // what any scan looks at
-    // A width is one of eligible keys alone, whatever masks leave out.
+    std::int64_t least_width = 1;  // smallest width of any scan
+    // True if a width counts eligible keys only, whatever masks leave out.
     bool masks_first = false;
   };
 
-  // curve: nothing if all scans must take all keys.
+  // curve: nullopt if all scans must take all keys.
   WidthSearch(KeyRows keys, std::optional<WidthCurve> curve,
               const Options& options)
       : keys_(std::move(keys)), curve_(std::move(curve)), options_(options) {}
@@ -64,21 +65,22 @@ class WidthSearch {
                                           ScratchFiles* files = nullptr);
 
   const KeyRows& keys() const { return keys_; }
-  // False if all scans take all keys.
+  // False if every scan takes all keys.
   bool finds() const { return curve_.has_value(); }
   IndexTuning tuning() const;
 
-  // Looks as wide as the goals call for, and wider where a mask leaves few of
-  // the rows met, until it has the rows asked for. Takes all eligible rows
-  // instead, by their codes or from their floats, if the goals ask for it, or
-  // that is estimated to cost less, or no width reached such a recall. A goal
-  // of so many probes is followed as long as floats would cost more.
+  // Looks as wide as the goals call for, and wider if a mask leaves few of the
+  // rows met, until it has the rows asked for. Takes all eligible rows instead,
+  // from codes or floats, if the goals ask for it, that is estimated to cost
+  // less, or no width reached the wanted recall. A goal that names a
+  // probe_count is followed as long as scoring all eligible rows from floats
+  // would cost more.
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query, AttentionState& state,
                                  Find find) const;
 
  private:
   std::optional<double> WidthFor(double recall, double neighbour_count) const;
-  // False: all keys are to be taken.
+  // Returns false if all keys are to be taken.
   absl::StatusOr<bool> FindEnough(const ScanQuery& query,
                                   const AttentionState& state,
                                   const KeyRows::Eligible& eligible, Find find,

@@ -1,4 +1,4 @@
-// Keys list by list, and what the lists promise a query. Internal.
+// Keys in inverted lists, and what the lists promise a query. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_LISTS_INVERTED_LISTS_H_
 #define ATTENDANT_CORE_SHORTLIST_LISTS_INVERTED_LISTS_H_
 
@@ -21,18 +21,18 @@
 
 namespace attendant {
 
-// What the keys of each list add up to.
+// Sums over the keys of each list.
 struct ListSums {
   std::vector<double> sums;     // [lists, dim]
-  std::vector<double> squares;  // [lists], of the norms
+  std::vector<double> squares;  // [lists], sums of squared norms
 
-  // Of lists that are made one: list l holds those from begins[l] to
-  // begins[l + 1].
+  // Returns the sums of merged lists: merged list l is made of the lists from
+  // begins[l] to begins[l + 1].
   ListSums Merged(std::span<const std::int32_t> begins) const;
 };
 
-// Key p of n is that of rows[p]; list l holds the keys from offsets[l] to
-// offsets[l + 1].
+// Key p is that of rows[p], for p in [0, n); list l holds the keys from
+// offsets[l] to offsets[l + 1].
 struct InvertedLists {
   std::int64_t dim = 0;
   KeyFloats keys;                     // [n, dim]
@@ -41,8 +41,8 @@ struct InvertedLists {
   std::vector<std::int64_t> offsets;  // [lists + 1]
   std::shared_ptr<const ListMeans> means;
   KeyCodes codes;                 // of the keys, normalised under COSINE
-  std::vector<float> counts;      // [lists], of keys
-  std::vector<float> log_counts;  // [lists]; -1 for none
+  std::vector<float> counts;      // [lists], number of keys
+  std::vector<float> log_counts;  // [lists]; -1 for an empty list
 
   std::int64_t key_count() const {
     return static_cast<std::int64_t>(rows.size());
@@ -50,25 +50,26 @@ struct InvertedLists {
   std::int64_t list_count() const {
     return static_cast<std::int64_t>(offsets.size()) - 1;
   }
-  // See KeyIndex.
+  // As KeyIndex::max_norm.
   double max_norm() const;
-  // For single keys, and for all of them one after the other.
+  // key_view() is for single keys in any order, key_runs() for sequential
+  // reads.
   MatrixView key_view() const { return {keys.data(), key_count(), dim}; }
   MatrixView key_runs() const { return {keys.runs(), key_count(), dim}; }
 
-  // The list that key `position` is in.
+  // Returns the list that contains key `position`.
   std::int64_t ListAt(std::int64_t position) const {
     return std::upper_bound(offsets.begin(), offsets.end(), position) -
            offsets.begin() - 1;
   }
 
-  // The first list that begins at key `position` or after it.
+  // Returns the first list that begins at or after key `position`.
   std::int64_t ListFrom(std::int64_t position) const {
     return std::lower_bound(offsets.begin(), offsets.end(), position) -
            offsets.begin();
   }
 
-  // Asks for a key that will be scored, or the mean of a list.
+  // Prefetch a key that will be scored, or the mean of a list.
   void Prefetch(std::int64_t position) const {
     const auto at = static_cast<std::size_t>(position);
     PrefetchRow(keys.data() + position * dim, dim);
@@ -79,25 +80,27 @@ struct InvertedLists {
     PrefetchRow(means->means.data() + list * dim, dim);
   }
 
-  // Of the keys, of norm 1 if `normalise`; the same for any number of threads.
+  // Sums the keys, scaled to norm 1 if `normalise`. The result does not depend
+  // on the number of threads.
   ListSums SumKeys(bool normalise, int thread_count) const;
-  // Makes means and reaches of the keys' sums. Were a list's n keys spread
-  // evenly in all directions with variance v a dimension, the products of the
-  // best with a query of norm 1 would stand about sqrt(2 v log n) above the
-  // mean's: the expected maximum of n normal numbers. Without it, tight lists
+  // Sets means and reaches from the keys' sums. If a list's n keys were spread
+  // evenly in all directions with variance v per dimension, the best product
+  // with a query of norm 1 would exceed the mean's by about sqrt(2 v log n),
+  // the expected maximum of n normal numbers. Without the reach, tight lists
   // would be visited before wide ones that hold a nearer key.
   void Summarise(const ListSums& sums, std::uint64_t seed);
-  // Sets codes and counts, once there are means, made of these keys or of
-  // others.
+  // Sets codes and counts. Requires means, which may be made of these keys or
+  // of others.
   void Encode(bool normalise, std::uint64_t seed, int thread_count);
-  // All but the means, which Load takes; `seed` is that of Encode.
+  // Save writes all but the means, which Load takes; `seed` is that of Encode.
   void Save(ByteSink& sink) const;
   static absl::StatusOr<InvertedLists> Load(
       ByteSource& source, std::shared_ptr<const ListMeans> means,
       std::uint64_t seed, ScratchFiles* files);
-  // DataLoss if there is a row that `row_count` rows do not have, or one twice.
+  // DataLoss if a row is >= row_count or occurs twice.
   absl::Status CheckRows(std::int64_t row_count) const;
-  // The mean square of what keys are off their lists' means; no keys: 0.
+  // Returns the mean square distance of keys from their lists' means; 0 if
+  // there are no keys.
   double MeanSquareDistance(bool normalise) const;
 
  private:

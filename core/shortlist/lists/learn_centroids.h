@@ -15,12 +15,12 @@ struct LearnOptions {
   std::int64_t centroid_count = 1;  // in [1, rows]
   bool spherical = false;           // centroids of norm 1
   std::uint64_t seed = 0;
-  std::int64_t thread_count = 1;  // the caller's included
+  std::int64_t thread_count = 1;  // including the caller
   const std::atomic<bool>* cancelled = nullptr;
 };
 
-// Centroids [centroid_count, dim] of finite rows, the same whatever the
-// threads. Lets no exception of FAISS escape. Errors: ResourceExhausted,
+// Returns centroids [centroid_count, dim] of finite rows, the same for any
+// number of threads. No exception of FAISS escapes. Errors: ResourceExhausted,
 // Cancelled, Internal.
 absl::StatusOr<std::vector<float>> LearnCentroids(MatrixView rows,
                                                   const LearnOptions& options);

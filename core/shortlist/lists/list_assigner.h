@@ -1,4 +1,4 @@
-// Which list a key belongs to. Internal.
+// Assigns keys to lists. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_LISTS_LIST_ASSIGNER_H_
 #define ATTENDANT_CORE_SHORTLIST_LISTS_LIST_ASSIGNER_H_
 
@@ -14,11 +14,11 @@
 
 namespace attendant {
 
-// The list whose centroid is nearest, as NearestCentroid finds it. Immutable;
+// Finds the list whose centroid is nearest, as NearestCentroid does. Immutable;
 // thread-safe.
 class ListAssigner {
  public:
-  // What Assign works in, for one thread at a time.
+  // Working memory of Assign, for one thread at a time.
   class Scratch {
    private:
     friend class ListAssigner;
@@ -26,15 +26,16 @@ class ListAssigner {
     AlignedBuffer<float> block_;
   };
 
-  // List l is that of centroid l, of at least one; they must outlive the
-  // object. normalise: they are of keys of norm 1, as all are taken to be.
+  // List l has centroid l; at least one. The centroids must outlive the object.
+  // normalise: they are of keys of norm 1, and keys are scaled to norm 1 before
+  // they are assigned.
   ListAssigner(MatrixView centroids, bool normalise);
-  // The lists of `means` that were learned from some key, at least one: the
-  // others' say nothing. normalise: they are those of keys of norm 1. The means
-  // must outlive the object.
+  // Uses the lists of `means` that were learned from some key, of which there
+  // must be at least one; the other means say nothing. normalise: as above. The
+  // means must outlive the object.
   ListAssigner(const ListMeans& means, bool normalise);
 
-  // lists[i] is the list of key_of(i), for i in [0, count).
+  // Sets lists[i] to the list of key_of(i), for i in [0, count).
   void Assign(std::int64_t count,
               absl::FunctionRef<std::span<const float>(std::int64_t i)> key_of,
               std::int32_t* lists, Scratch& scratch) const;
@@ -42,8 +43,8 @@ class ListAssigner {
   std::int64_t memory_bytes() const;
 
  private:
-  // Where not all lists were learned from some key: the means of those that
-  // were, and which these are.
+  // If not all lists were learned from some key: which ones were, and their
+  // means.
   struct Learned {
     std::vector<std::int32_t> lists;
     AlignedBuffer<float> means;

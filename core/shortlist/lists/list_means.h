@@ -1,4 +1,5 @@
-// What a query is compared with to choose the lists that it visits. Internal.
+// The means that a query is compared with to choose the lists it visits.
+// Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_LISTS_LIST_MEANS_H_
 #define ATTENDANT_CORE_SHORTLIST_LISTS_LIST_MEANS_H_
 
@@ -20,11 +21,11 @@ namespace attendant {
 struct ListMeans {
   std::int64_t dim = 0;
   // Of the keys that each list was learned from, normalised under COSINE: their
-  // mean, and what the best of them may be expected to score beyond it for a
-  // query of norm 1 (see InvertedLists::Summarise).
+  // mean, and how far the best of them is expected to score above the mean for
+  // a query of norm 1 (see InvertedLists::Summarise).
   AlignedBuffer<float> means;  // [lists, dim]
   std::vector<float> reaches;  // [lists]
-  std::vector<float> counts;   // [lists], of those keys
+  std::vector<float> counts;   // [lists], number of those keys
   KeyCodes codes;              // of the means
 
   std::int64_t list_count() const {
@@ -34,39 +35,41 @@ struct ListMeans {
   std::span<const float> Mean(std::int64_t list) const {
     return view().Row(list);
   }
-  // False of a list that was learned from no key.
+  // False if the list was learned from no key.
   bool Promises(std::int64_t list) const {
     return IsPromise(reaches[static_cast<std::size_t>(list)]);
   }
-  // The same of its reach.
+  // As Promises, given the list's reach.
   static bool IsPromise(float reach) { return reach >= 0; }
   std::int64_t memory_bytes() const;
 
-  // All but the codes, which Load makes by this seed. DataLoss if there are no
-  // such means.
+  // Save writes all but the codes, which Load makes from `seed`. DataLoss if
+  // the bytes are no means.
   void Save(ByteSink& sink) const;
   static absl::StatusOr<std::shared_ptr<const ListMeans>> Load(
       ByteSource& source, std::uint64_t seed);
 
-  // What the best key of each list is expected to score for a query of norm 1
-  // in the query's direction: the order in which lists are visited. [lists].
+  // Sets scores [lists] to the expected score of the best key of each list, for
+  // a query of norm 1 in the direction of `query`. Lists are visited in
+  // descending order of this score.
   void ScoreLists(std::span<const float> query,
                   std::vector<float>& scores) const;
-  // The same of several coded queries, from the codes of the means, which are
-  // usable. A query's logit factor is 1 / its norm, or 0; scores of query q are
-  // at q x stride, a multiple of kCodeRows that has room for all lists.
+  // As ScoreLists for several coded queries, from the codes of the means, which
+  // must be usable. A query's logit factor is 1 / its norm, or 0. The scores of
+  // query q are at scores + q x stride; stride is a multiple of kCodeRows with
+  // room for all lists.
   void ScoreListsByCode(std::span<const CodeQuery> queries, CodeBits bits,
                         std::int64_t stride, float* scores) const;
 
-  // What the k-th best of these keys may be expected to score for a query whose
-  // lists have these scores, were the keys of a list spread about its mean as
-  // Summarise takes them to be. Looks at the best lists alone, and is right to
-  // about a hundredth of what lies between them. Thread-safe.
+  // Returns the expected score of the k-th best of these keys for a query whose
+  // lists have `scores`, if the keys of a list are spread about its mean as
+  // Summarise assumes. Looks at the best lists only; accurate to about a
+  // hundredth of the range of their scores. Thread-safe.
   float ExpectedScore(std::span<const float> scores, double k) const;
 
-  // One number a list: the greater, the better. Ordered by the lists' scores,
-  // then the lesser list first; ListOf tells the list. Does not allocate once
-  // `ranks` has grown.
+  // Sets ranks to one number per list; greater is better. Ordered by the lists'
+  // scores, and for equal scores the lesser list first. ListOf returns the list
+  // of a rank. Does not allocate once `ranks` has grown.
   static void RankLists(std::span<const float> scores,
                         std::vector<std::uint64_t>& ranks);
   static std::int32_t ListOf(std::uint64_t rank) {

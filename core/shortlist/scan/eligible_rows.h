@@ -1,4 +1,4 @@
-// Which rows a query sees. Internal.
+// The rows that a query sees. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_SCAN_ELIGIBLE_ROWS_H_
 #define ATTENDANT_CORE_SHORTLIST_SCAN_ELIGIBLE_ROWS_H_
 
@@ -21,14 +21,14 @@ class EligibleRows {
         allowed_beyond_(query.allowed == nullptr ? ~std::uint64_t{0} : 0),
         excluded_(WordsOf(query.excluded)) {}
 
-  // Bit i: row 64 w + i is eligible.
+  // Bit i is set if row 64 w + i is eligible.
   std::uint64_t Word(std::int64_t w) const {
     const std::uint64_t word = MaskWord(static_cast<std::size_t>(w));
     const std::int64_t visible = row_end_ - 64 * w;
     if (visible >= 64) return word;
     return visible <= 0 ? 0 : word & ((std::uint64_t{1} << visible) - 1);
   }
-  // The same of one row, in bit 0.
+  // Returns 1 if `row` is eligible, otherwise 0.
   std::uint64_t Bit(RowIndex row) const {
     const std::uint64_t word =
         row < row_end_ ? MaskWord(static_cast<std::size_t>(row >> 6)) : 0;
@@ -47,7 +47,8 @@ class EligibleRows {
   }
 
   RowIndex row_end_;
-  // Words of the masks; past the end of the allowed rows, what stands for them.
+  // Words of the masks. allowed_beyond_ stands for the words past the end of
+  // allowed_.
   std::span<const std::uint64_t> allowed_;
   std::uint64_t allowed_beyond_;
   std::span<const std::uint64_t> excluded_;

@@ -1,5 +1,5 @@
-// From a query and keys to logits, the same for every index and for single
-// rows.
+// Computes logits from a query and keys, in the same way for every index and
+// for single rows.
 #ifndef ATTENDANT_CORE_SHORTLIST_SCAN_KEY_SCORER_H_
 #define ATTENDANT_CORE_SHORTLIST_SCAN_KEY_SCORER_H_
 
@@ -12,69 +12,70 @@
 
 namespace attendant {
 
-// InvalidArgument naming "biases": a logit that was finite without its bias is
-// not with it.
+// InvalidArgument naming "biases": adding the bias made a finite logit
+// overflow.
 absl::Status BiasOverflows();
 
-// Scores keys for one query. A key's logit depends on nothing but the query,
-// the key and its bias: the same bytes whatever is scored beside it. Allocates
-// when made with a projection, and never after. Not thread-safe.
+// Scores keys for one query. A key's logit depends only on the query, the key
+// and its bias: its bytes are the same whatever else is scored with it.
+// Allocates only in the constructor, and only with a projection. Not
+// thread-safe.
 class KeyScorer {
  public:
-  // `query`, and all that it points to, must outlive the object.
+  // `query` and everything it points to must outlive the object.
   explicit KeyScorer(const ScanQuery& query);
 
-  // InvalidArgument if the logit factor is beyond a float.
+  // InvalidArgument if the logit factor overflows a float.
   absl::Status Validate() const;
 
-  // True if similarities are made of the query's products with the keys as an
-  // index holds them, which several queries may take together.
+  // True if similarities are made from the query's products with the keys as an
+  // index holds them; several queries may then compute products together.
   static bool TakesDots(const ScanQuery& query) {
     return query.projection == nullptr &&
            query.score_kind != ScoreKind::kAdditive;
   }
 
-  // Floats of a key as an index holds it.
+  // Number of floats of a key as an index holds it.
   std::int64_t key_dim() const { return key_dim_; }
 
-  // similarities[i] of n keys, key i at keys + i * key_dim with inverse norm
-  // inverse_norms[i].
+  // Sets similarities[i] for n keys; key i is at keys + i * key_dim and has
+  // inverse norm inverse_norms[i].
   void Similarities(const float* keys, const float* inverse_norms,
                     std::int64_t n, float* similarities);
 
-  // The same of keys at these positions of `keys` and `inverse_norms`, in any
-  // order.
+  // As Similarities for the keys at these positions of `keys` and
+  // `inverse_norms`, in any order.
   void SimilaritiesAt(const float* keys, const float* inverse_norms,
                       std::span<const std::int32_t> positions,
                       float* similarities);
 
-  // Makes similarities of products as Kernels::DotRows gives them, in place:
-  // the bytes that Similarities gives. TakesDots.
+  // Turns products as given by Kernels::DotRows into similarities, in place;
+  // gives the same bytes as Similarities. Requires TakesDots.
   void FromDots(const float* inverse_norms, std::int64_t n, float* dots) const;
 
-  // logits[i] of n rows with these similarities. LogitOverflows of "query", or
-  // BiasOverflows, if one is not finite.
+  // Sets logits[i] for n rows with these similarities. LogitOverflows of
+  // "query", or BiasOverflows, if a logit is not finite.
   absl::Status Logits(const float* similarities, const RowIndex* rows,
                       std::int64_t n, float* logits) const;
 
  private:
-  // Projected at a time: so many rows of kMaxDimension are 1 MiB.
+  // Keys projected at a time: this many rows of kMaxDimension take 1 MiB.
   static constexpr std::int64_t kProjectedRows = 32;
 
-  // Of keys of dim floats.
+  // Scores keys of dim_ floats.
   void Score(const float* keys, const float* inverse_norms, std::int64_t n,
              float* similarities) const;
 
   const ScanQuery& query_;
-  const std::int64_t dim_;  // of the query, and of keys once projected
+  const std::int64_t dim_;  // of the query, and of projected keys
   const std::int64_t key_dim_;
   const float factor_;
   std::vector<float> projected_;  // [kProjectedRows, dim]
 };
 
-// Logits and similarities [n] of single rows, scored from their fp32 keys;
-// where a row has no key both are -infinity. Masks and row_end of the query are
-// not looked at. Errors as KeyIndex::Scan.
+// Sets logits and similarities [n] of single rows, scored from their fp32 keys;
+// both are -infinity if a row has no key. Ignores the query's masks and
+// row_end. Errors as KeyIndex::Scan.
 absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,
                        std::span<const RowIndex> rows,
                        std::span<float> similarities, std::span<float> logits);

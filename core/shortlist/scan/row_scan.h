@@ -1,5 +1,5 @@
-// The inside of a scan, which every index shares: which rows are eligible, what
-// they score, and into the state. Internal.
+// The inner part of a scan, which every index shares: tests which rows are
+// eligible, scores them, and adds them to the state. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_SCAN_ROW_SCAN_H_
 #define ATTENDANT_CORE_SHORTLIST_SCAN_ROW_SCAN_H_
 
@@ -13,19 +13,19 @@
 
 namespace attendant {
 
-// Keys that lie one after the other in memory, key i at keys + i * dim.
+// Consecutive keys in memory; key i is at keys + i * dim.
 struct KeyRun {
   const float* keys = nullptr;
   const float* inverse_norms = nullptr;  // see InverseNorm; NaN: no key
-  // Row i is rows[i], or first_row + i if that is null.
+  // Key i belongs to row rows[i], or to first_row + i if `rows` is null.
   const RowIndex* rows = nullptr;
   RowIndex first_row = 0;
   std::int64_t count = 0;
-  // Of the query and each key, if they are known already: KeyScorer's.
+  // KeyScorer's similarities of the query and each key, if already known.
   const float* similarities = nullptr;
-  bool all_keyed = false;  // known to have no NaN among the inverse norms
+  bool all_keyed = false;  // no inverse norm is known to be NaN
 
-  // The `length` keys from `begin` on.
+  // Returns the `length` keys from `begin` on.
   KeyRun Part(std::int64_t dim, std::int64_t begin, std::int64_t length) const {
     KeyRun part = *this;
     part.keys += begin * dim;
@@ -38,36 +38,37 @@ struct KeyRun {
   }
 };
 
-// Scores runs of keys that lie one after the other in memory and hands them to
-// the state in blocks. Rows that are masked, not visible or without a key are
-// left out before anything is scored, so they weigh nothing. Blocks are filled
-// with eligible rows in their order: what the state sees does not depend on how
-// they came in runs. Holds its scratch (16 KB). Not thread-safe.
+// Scores runs of keys and hands them to the state in blocks. Rows that are
+// masked, not visible or without a key are skipped before they are scored, so
+// they cost nothing in the state. Blocks are filled with eligible rows in their
+// order: what the state sees does not depend on how rows were divided into
+// runs. Holds its scratch (16 KB). Not thread-safe.
 //
-// Order: Start, Scan any number of times, Finish.
+// Order: Start, any number of scans, Finish.
 class RowScan {
  public:
   // Rows that the state takes at once.
   static constexpr std::int64_t kBlockRows = 1024;
 
-  // All must outlive the object.
+  // Both arguments must outlive the object.
   RowScan(const ScanQuery& query, AttentionState& state);
 
-  // InvalidArgument if the factor is beyond a float; an interrupt.
+  // InvalidArgument if the logit factor overflows a float; or the error of an
+  // interrupt.
   absl::Status Start();
 
-  // Scores a run whose rows are given. all_eligible: nothing is masked, all are
+  // Scores a run with `rows` set. all_eligible: no row is masked, and all are
   // visible and have keys.
   absl::Status Scan(const KeyRun& run, bool all_eligible);
-  // The same of consecutive rows, which may be given as well. Where all are
-  // masked, only the words of the masks are looked at.
+  // Scores a run of consecutive rows; `rows` may be set as well. For stretches
+  // where all rows are masked it reads only the mask words.
   absl::Status ScanConsecutive(const KeyRun& run);
-  // Scores rows[i], all of them eligible, with key positions[i].
+  // Scores rows[i], all of them eligible, with the key at positions[i].
   absl::Status ScanScattered(const float* keys, const float* inverse_norms,
                              std::span<const RowIndex> rows,
                              std::span<const std::int32_t> positions);
 
-  // Takes over the similarity of an eligible row, KeyScorer's for its key.
+  // Adds an eligible row whose similarity, as KeyScorer gives it, is known.
   absl::Status AddScored(const float* key, RowIndex row, float similarity) {
     similarities_[block_count_] = similarity;
     rows_[block_count_] = row;
@@ -77,29 +78,29 @@ class RowScan {
 
   absl::Status Finish();
 
-  // Rows that were taken to be scored; after Finish all of them are.
+  // Rows accepted so far; after Finish all of them are scored.
   std::int64_t scored_count() const { return scored_count_ + block_count_; }
 
  private:
-  // Rows between two looks at the interrupt.
+  // Rows between two checks of the interrupt.
   static constexpr std::int64_t kInterruptRows = 4096;
 
-  // Asks for a key that will be scored.
+  // Prefetches a key that will be scored.
   void Prefetch(const float* keys, std::int64_t position) const;
   absl::Status CountTowardsInterrupt(std::int64_t row_count);
-  // Scores all keys, at most kBlockRows, and keeps those at `passing`: quicker
-  // than many short runs where most pass.
+  // Scores all keys, at most kBlockRows, and keeps those at `passing`; faster
+  // than many short runs if most keys pass.
   absl::Status ScoreDense(const KeyRun& run,
                           std::span<const std::int32_t> passing);
-  // What is pooled for a row with this key.
+  // Returns the value to pool for a row with this key.
   const float* ValueOf(RowIndex row, const float* key) const {
     const float* value =
         query_.values == nullptr ? nullptr : query_.values->ValueOf(row);
     return value == nullptr ? key : value;
   }
-  // Scores unmasked rows, but for those without a key.
+  // Scores unmasked rows, skipping those without a key.
   absl::Status ScoreKeyed(const KeyRun& run);
-  // Scores eligible keys.
+  // Scores keys that are all eligible.
   absl::Status ScoreRun(KeyRun run);
   // Hands a block to the state.
   absl::Status Add(const RowIndex* rows, const float* similarities,

@@ -1,4 +1,4 @@
-// Which keys a query has met. Internal.
+// The set of keys that a query has met. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_SCAN_VISITED_KEYS_H_
 #define ATTENDANT_CORE_SHORTLIST_SCAN_VISITED_KEYS_H_
 
@@ -8,11 +8,12 @@
 
 namespace attendant {
 
-// A set of positions that is quick to clear: it keeps a list of them beside
-// their bits. Not thread-safe; keeps its memory from query to query.
+// A set of positions that is quick to clear, because it keeps a list of its
+// positions in addition to their bits. Not thread-safe; keeps its memory from
+// query to query.
 class VisitedKeys {
  public:
-  // Empties it, for positions below key_count.
+  // Empties the set, for positions in [0, key_count).
   void Reset(std::int64_t key_count) {
     for (const std::int32_t position : positions_) {
       words_[static_cast<std::size_t>(position >> 6)] = 0;
@@ -22,7 +23,7 @@ class VisitedKeys {
     if (words_.size() < word_count) words_.resize(word_count);
   }
 
-  // False if it was there already.
+  // Returns false if `position` was already in the set.
   bool Add(std::int32_t position) {
     const auto w = static_cast<std::size_t>(position >> 6);
     const std::uint64_t bit = std::uint64_t{1} << (position & 63);
