@@ -1,4 +1,4 @@
-// Tells the log what goes wrong in the background, where no caller hears of it.
+// Logs background failures, which no caller would learn of otherwise.
 #ifndef ATTENDANT_SERVICE_BACKGROUND_LOG_H_
 #define ATTENDANT_SERVICE_BACKGROUND_LOG_H_
 
@@ -15,18 +15,19 @@
 
 namespace attendant {
 
-// What became of catalogs' index builds and segment files. Not thread-safe.
+// Detects changes in the state of catalogs' index builds and segment files. Not
+// thread-safe.
 class BackgroundChanges {
  public:
   struct Change {
     std::string catalog;
     absl::string_view event;  // a literal
-    absl::Status status;      // OK: it failed before, and does no more
+    absl::Status status;      // OK: recovered from a failure
   };
 
-  // What is another than at the last call, or than OK at the first. Events are
-  // index_build_failed, index_build_recovered, segment_files_not_written and
-  // segment_files_written.
+  // Returns what has changed since the previous call; the first call compares
+  // with OK. Events are index_build_failed, index_build_recovered,
+  // segment_files_not_written and segment_files_written.
   std::vector<Change> Look(const CatalogSet& catalogs);
 
  private:
@@ -34,11 +35,11 @@ class BackgroundChanges {
     absl::Status build;
     absl::Status save;
   };
-  absl::flat_hash_map<std::string, Seen> seen_;  // by uid of the catalog
+  absl::flat_hash_map<std::string, Seen> seen_;  // by catalog uid
 };
 
-// Looks every second, and logs what has changed, on a thread of its own; once a
-// day, that the certificate ends soon.
+// Checks every second, on its own thread, and logs what has changed; warns once
+// a day when the TLS certificate is about to expire.
 class BackgroundLog {
  public:
   // Both must outlive the object.
@@ -51,7 +52,7 @@ class BackgroundLog {
   const Security& security_;
   BackgroundChanges changes_;
   ExpiryReminder reminder_;
-  RepeatedWork looks_;  // last: it uses the others
+  RepeatedWork looks_;  // last: its thread uses the members above
 };
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// What this program was made of.
+// Build information as a metric.
 #ifndef ATTENDANT_SERVICE_BUILD_METRICS_H_
 #define ATTENDANT_SERVICE_BUILD_METRICS_H_
 
@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// attendant_build_info, which is 1: versions are its labels.
+// Adds attendant_build_info: always 1, with versions as labels.
 void AddBuildMetrics(MetricPage& page);
 
 }  // namespace attendant

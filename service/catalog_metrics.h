@@ -1,4 +1,4 @@
-// What catalogs hold and what they cost, looked at when it is asked for.
+// Metrics about the contents and cost of catalogs, computed on request.
 #ifndef ATTENDANT_SERVICE_CATALOG_METRICS_H_
 #define ATTENDANT_SERVICE_CATALOG_METRICS_H_
 
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// Gauges of each catalog, by name, of memory and, unless it is an error, of the
-// disk.
+// Adds gauges for each catalog, labelled by name, for memory and, unless
+// `free_disk_bytes` is an error, for the disk.
 void AddCatalogMetrics(const CatalogSet& catalogs,
                        const absl::StatusOr<std::uint64_t>& free_disk_bytes,
                        MetricPage& page);

@@ -1,4 +1,5 @@
-// How full the disk of the data directory is, for pages that wait for nothing.
+// Watches the free space of the data directory's disk, so that readers never
+// wait.
 #ifndef ATTENDANT_SERVICE_DISK_WATCH_H_
 #define ATTENDANT_SERVICE_DISK_WATCH_H_
 
@@ -13,27 +14,28 @@
 
 namespace attendant {
 
-// Asks the disk every second, on a thread of its own: a disk behind a network
-// may take for ever to answer, and then what is known is what it said last.
-// Thread-safe.
+// Queries the disk every second on its own thread: a network disk may never
+// answer, and then the last known state is returned. Thread-safe.
 class DiskWatch {
  public:
   struct State {
-    // As CatalogSet::free_disk_bytes.
+    // As returned by CatalogSet::free_disk_bytes.
     absl::StatusOr<std::uint64_t> free_bytes;
-    // As CatalogSet::CheckDiskRoom, for any write and for the largest.
+    // As returned by CatalogSet::CheckDiskRoom, for any write and for the
+    // largest one.
     absl::Status any_write;
     absl::Status largest_write;
   };
 
-  // Asks once before it returns. `catalogs` must outlive the object.
+  // Queries the disk once before it returns. `catalogs` must outlive the
+  // object.
   DiskWatch(const CatalogSet& catalogs, std::uint64_t largest_write_bytes);
 
   std::shared_ptr<const State> state() const { return state_.Load(); }
 
  private:
   Published<State> state_;
-  RepeatedWork looks_;  // last: it uses the other
+  RepeatedWork looks_;  // last: its thread uses the member above
 };
 
 }  // namespace attendant

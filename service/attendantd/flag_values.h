@@ -1,4 +1,4 @@
-// What flags take, and how --help says it.
+// Validators and transforms for flag values, with their --help texts.
 #ifndef ATTENDANT_SERVICE_ATTENDANTD_FLAG_VALUES_H_
 #define ATTENDANT_SERVICE_ATTENDANTD_FLAG_VALUES_H_
 
@@ -10,8 +10,9 @@
 
 namespace attendant {
 
-// From `least` to `most`, which goes unsaid if the type has no greater number.
-// (CLI11's own range writes it out, and the type as C++ has it.)
+// Accepts integers in [`least`, `most`]. --help omits `most` if it is the
+// maximum of the type. (CLI11's own range prints that maximum, and the C++ type
+// name.)
 template <typename Integer>
 CLI::Validator InRange(Integer least, Integer most) {
   return CLI::Range(least, most)
@@ -20,8 +21,9 @@ CLI::Validator InRange(Integer least, Integer most) {
                        : absl::StrCat("[", least, " to ", most, "]"));
 }
 
-// Makes bytes of a number with a unit, as 12GiB or 12 GB (of 1,000s), or with
-// none; and of 80% if there is a whole that it may be of.
+// Converts a number of bytes with an optional unit, such as 12GiB or 12 GB
+// (powers of 1,000), to plain bytes. If `whole` > 0, also converts a percentage
+// of it, such as 80%.
 CLI::Validator AsBytes(std::int64_t whole = 0);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// The flags of a server's limits.
+// Flags for the server's limits.
 #ifndef ATTENDANT_SERVICE_ATTENDANTD_LIMIT_FLAGS_H_
 #define ATTENDANT_SERVICE_ATTENDANTD_LIMIT_FLAGS_H_
 
@@ -10,11 +10,11 @@
 
 namespace attendant {
 
-// Add the flags, with their environment variables. `limits` must outlive `app`.
+// Adds the flags and their environment variables. `limits` must outlive `app`.
 void AddLimitFlags(CLI::App& app, TransportLimits& limits);
 void AddLimitFlags(CLI::App& app, RequestLimits& limits);
 
-// The limits as lines of a file that --config accepts.
+// Returns the limits as lines of a file that --config accepts.
 std::string ToText(const TransportLimits& limits);
 std::string ToText(const RequestLimits& limits);
 

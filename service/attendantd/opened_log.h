@@ -1,4 +1,4 @@
-// Tells the log how the catalogs of a server came back.
+// Logs how the server's catalogs were recovered at startup.
 #ifndef ATTENDANT_SERVICE_ATTENDANTD_OPENED_LOG_H_
 #define ATTENDANT_SERVICE_ATTENDANTD_OPENED_LOG_H_
 
@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// Of each catalog that it was opened, and from what; and of all that is damaged
-// or was left over.
+// Logs, for each catalog, that it was opened and from what; then everything
+// that is damaged or could not be removed.
 void LogOpened(const CatalogSet& catalogs);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// What a process that serves sets up for itself.
+// Process-wide setup for a server.
 #ifndef ATTENDANT_SERVICE_ATTENDANTD_PROCESS_SETUP_H_
 #define ATTENDANT_SERVICE_ATTENDANTD_PROCESS_SETUP_H_
 
@@ -6,15 +6,15 @@
 
 namespace attendant {
 
-// What is opened must not get the number of a standard stream that is closed:
-// whatever is printed would go into that file. Writes to these fail. To be
-// called before anything is opened.
+// Opens /dev/null for every standard stream that is closed, so that no file
+// opened later gets its descriptor and receives what is printed. Writes to
+// these descriptors fail. Call before anything is opened.
 void HoldStandardStreams();
 
-// Locks, memory, open files and the rights of new ones, as a server wants them.
-// To be called once, before it has threads. ResourceExhausted if the system
-// allows fewer threads than a server has before it does anything: RocksDB and
-// gRPC would end the process where one is missing.
+// Configures lock checking, malloc, the open-files limit and the umask. Call
+// once, before the server has threads. ResourceExhausted if the system allows
+// fewer threads than an idle server has: RocksDB and gRPC would abort the
+// process when a thread can't be started.
 absl::Status PrepareProcess();
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// The flags of a server's TLS and tokens.
+// Flags for the server's TLS and tokens.
 #ifndef ATTENDANT_SERVICE_ATTENDANTD_SECURITY_FLAGS_H_
 #define ATTENDANT_SERVICE_ATTENDANTD_SECURITY_FLAGS_H_
 
@@ -10,15 +10,14 @@
 
 namespace attendant {
 
-// Adds the flags, with their environment variables. `options` must outlive
-// `app`.
+// Adds the flags and their environment variables. `options` must outlive `app`.
 void AddSecurityFlags(CLI::App& app, SecurityOptions& options);
 
-// InvalidArgument naming an environment variable of a file that is set to
-// nothing, which CLI11 takes for one that is not set.
+// InvalidArgument, naming the variable, if the environment variable of a file
+// is set but empty; CLI11 treats such a variable as unset.
 absl::Status CheckSecurityVariables();
 
-// The options as lines of a file that --config accepts.
+// Returns the options as lines of a file that --config accepts.
 std::string ToText(const SecurityOptions& options);
 
 }  // namespace attendant

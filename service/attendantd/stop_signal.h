@@ -1,4 +1,4 @@
-// SIGTERM, SIGINT and SIGHUP as something that main can wait for.
+// Lets main wait for SIGTERM, SIGINT and SIGHUP.
 #ifndef ATTENDANT_SERVICE_ATTENDANTD_STOP_SIGNAL_H_
 #define ATTENDANT_SERVICE_ATTENDANTD_STOP_SIGNAL_H_
 
@@ -6,21 +6,21 @@
 
 namespace attendant {
 
-// From now on SIGTERM and SIGINT end the process at once, with 0: nothing is
-// under way, and what was stored is on disk. SIGHUP ends nothing; SIGPIPE is
-// ignored.
+// Installs handlers: from now on SIGTERM and SIGINT end the process at once
+// with status 0, which is safe since no request is in progress and stored data
+// is on disk. SIGHUP does not end the process; SIGPIPE is ignored.
 //
-// By handlers that do next to nothing, not by sigwait: that needs the signals
-// blocked in all threads, and libraries (OpenBLAS) start threads before main.
+// Uses minimal signal handlers rather than sigwait, which requires the signals
+// to be blocked in all threads; libraries (OpenBLAS) start threads before main.
 void CatchStopSignals();
 
-// From now on the first SIGTERM or SIGINT is what AwaitStopSignal returns, and
-// only the second ends the process at once, with 128 + its number.
+// From now on the first SIGTERM or SIGINT is returned by AwaitStopSignal, and
+// the second ends the process at once with status 128 + its number.
 void StopInOrderFromNowOn();
 
-// Waits for the first signal, if it has not come yet, and returns which. For
-// one thread. Calls `on_hangup` for a SIGHUP that came before it; several that
-// came at once may be one.
+// Waits for the first SIGTERM or SIGINT, unless it has already come, and
+// returns its number. Calls `on_hangup` for each SIGHUP that arrives before it;
+// SIGHUPs that arrive together may be merged. For one thread.
 int AwaitStopSignal(absl::FunctionRef<void()> on_hangup);
 
 }  // namespace attendant

@@ -4,9 +4,9 @@
 
 namespace attendant {
 
-// Runs the command with main's arguments, of which argv[1] is "token": prints
-// the token and adds a line to a file of hashes. The exit status: 0, 1 if the
-// file can't be read or written, or the token not printed, 2 on bad usage.
+// Runs the command with main's arguments; argv[1] is "token". Prints the token
+// and appends its hash to a file. Returns the exit status: 0; 1 if the file
+// can't be read or written or the token can't be printed; 2 on a usage error.
 int RunTokenCommand(int argc, const char* const* argv);
 
 }  // namespace attendant

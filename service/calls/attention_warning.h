@@ -1,4 +1,4 @@
-// Tells when a catalog's attention is an average and not a choice.
+// Warns when a catalog's attention is close to an average over all items.
 #ifndef ATTENDANT_SERVICE_CALLS_ATTENTION_WARNING_H_
 #define ATTENDANT_SERVICE_CALLS_ATTENTION_WARNING_H_
 
@@ -18,49 +18,53 @@
 
 namespace attendant {
 
-// Warnings by catalog: they take as long as some exact queries, and describing
-// a catalog is what clients poll. So finding them takes kBudget at most, and
-// half of the time that the caller has, and what was found is remembered until
-// the catalog's defaults change, or the models that its keys went through, or
-// it has a tenth more or fewer keys, and under other writes for a minute. What
-// there was no time to find is not looked for again within that minute, but by
-// a caller with more than twice that time, and what was known of it stands
-// meanwhile. Thread-safe.
+// Caches warnings by catalog: computing them costs as much as several exact
+// queries, and clients poll catalog descriptions.
+//
+// Computing takes at most kBudget, and at most half of the time left to the
+// caller. A result is kept until the catalog's defaults change, the models its
+// keys went through change, or its key count changes by a tenth; after any
+// other write, for a minute. If the time ran out, the remaining fields are
+// retried within that minute only for a caller with more than twice the time,
+// and their previous warnings stand until then. Thread-safe.
 class AttentionWarnings {
  public:
   static constexpr absl::Duration kBudget = absl::Seconds(1);
 
-  // A sentence for each key field where the effective item count of every one
-  // of 3 to 64 queries (fewer for larger catalogs), each an item, spread evenly
-  // over the catalog, exceeds half of the items; with a model of several heads,
-  // that of each head. Attends exactly with the field's defaults. Says nothing
-  // of fields with fewer than 16 keys, where an average means little; of those
-  // that the budget, from `now` on, left no time for, and of all while another
-  // call finds out any catalog's, what was last known of these defaults and
-  // models, maybe nothing: one thread at a time is kept by it.
+  // Returns a sentence for each key field whose attention is too flat: for each
+  // of 3 to 64 queries (fewer for larger catalogs), which are items spread
+  // evenly over the catalog, the effective item count exceeds half of the
+  // items. With a model of several heads, the same is checked for each head.
+  // Attends exactly, with the field's defaults.
+  //
+  // Skips fields with fewer than 16 keys, where an average means little. For
+  // fields that the budget, counted from `now`, left no time for, and for all
+  // fields while another call is computing the warnings of any catalog, returns
+  // what was last known for the same defaults and models, possibly nothing: at
+  // most one thread computes warnings at a time.
   std::vector<std::string> Of(const Snapshot& snapshot,
                               const Interrupt& interrupt, SteadyTime now);
 
  private:
-  // What is known of a catalog.
+  // What is known about a catalog.
   struct Found {
     std::vector<std::string> warnings;  // by key field; empty: none
-    bool is_cut_short = false;          // of fields there was no time for
+    bool is_cut_short = false;          // time ran out for some fields
   };
   struct Entry {
     std::shared_ptr<const CatalogSchema> schema;
-    std::vector<ModelName> models;  // active ones, by key field
+    std::vector<ModelName> models;  // active models, by key field
     std::int64_t sequence = 0;
-    std::int64_t key_count = 0;  // of all fields
+    std::int64_t key_count = 0;  // over all fields
     SteadyTime time;
-    SteadyTime::duration budget{};  // in which it was found
+    SteadyTime::duration budget{};  // that the computation had
     Found found;
   };
-  // `known`: of the same defaults and models, for the fields that there is no
-  // time for.
+  // `known` holds warnings for the same defaults and models, used for fields
+  // that there is no time for.
   static Found Find(const Snapshot& snapshot, std::vector<std::string> known,
                     const Interrupt& interrupt);
-  // Whether it is of the snapshot's defaults and models.
+  // True if `entry` has the snapshot's defaults and models.
   static bool Fits(const Entry& entry, const Snapshot& snapshot);
   static bool Stands(const Entry& entry, const Snapshot& snapshot,
                      SteadyTime now, SteadyTime::duration budget);

@@ -1,9 +1,9 @@
-// Whether a call's caller may name the catalogs that its request names, and
-// still do what it asks for: that was checked before the call began, when its
-// headers came (port_credentials.h), and its message may come hours later.
+// Checks that a caller may name the catalogs in its request, and that its token
+// still permits the method: the token was checked when the call's headers came
+// (port_credentials.h), but the message may come hours later.
 //
-// A scope holds names as requests spell them, those of aliases too: what an
-// alias stands for may change between a look at it and its use.
+// Scopes hold names as requests spell them, including aliases, because the
+// target of an alias may change between the check and its use.
 #ifndef ATTENDANT_SERVICE_CALLS_AUTHORIZE_H_
 #define ATTENDANT_SERVICE_CALLS_AUTHORIZE_H_
 
@@ -26,17 +26,19 @@
 
 namespace attendant {
 
-// The header of a call; empty: it has none.
+// Returns the call's authorization header; empty if it has none.
 absl::string_view AuthorizationOf(const grpc::ServerContextBase& context);
 
-// OK if the scope holds every name; PermissionDenied with the first that it
-// does not hold. Only the scope of all holds an empty name.
+// OK if the scope holds every name; otherwise PermissionDenied with the first
+// name that it does not hold. Only the scope of all catalogs holds an empty
+// name.
 absl::Status CheckScope(const CatalogScope& scope,
                         std::initializer_list<absl::string_view> names);
 
-// OK if the scope holds the catalogs and aliases that the request names. One
-// function for each way to name them: a new request without one does not
-// compile, unless it names others beside `catalog`.
+// OK if the scope holds the catalogs and aliases that the request names. There
+// is one overload for each way to name them, so that a new request type without
+// one does not compile, unless it has a field `catalog` (and then overlooks
+// other fields with names).
 template <typename Request>
 requires requires(const Request& request) { request.catalog(); }
 absl::Status CheckRequest(const CatalogScope& scope, const Request& request) {
@@ -60,8 +62,8 @@ absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::RestoreSnapshotRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ContextualizeRequest& request);
-// Models belong to no catalog: all may read them, and who may not name every
-// catalog can't change them.
+// Models belong to no catalog: anyone may read them, and only a scope of all
+// catalogs may change them.
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::CreateModelRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
@@ -70,7 +72,7 @@ absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::GetModelRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListModelsRequest& request);
-// Their handlers list what the scope holds.
+// The handlers of these list only what the scope holds.
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListSnapshotsRequest& request);
 absl::Status CheckRequest(const CatalogScope& scope,
@@ -78,26 +80,26 @@ absl::Status CheckRequest(const CatalogScope& scope,
 absl::Status CheckRequest(const CatalogScope& scope,
                           const v1::ListAliasesRequest& request);
 
-// Of a caller whose token is none any more; logged.
+// Returns the error of a caller whose token is no longer valid, and logs it.
 absl::Status TakenBack(const Backend& backend, const Method& method);
 
-// What the caller of a call may do; all where no tokens are asked for.
-// Unauthenticated if its token was taken back since the call began.
+// Returns what the caller may do; everything if no tokens are required.
+// Unauthenticated if its token was revoked since the call began.
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
     const Backend& backend, const grpc::CallbackServerContext& context,
     const Method& method);
 
-// The same as was found when the call began: null where no tokens are asked
-// for, or the caller has none that is good.
+// Like GrantOf, but as found when the call began. Null if no tokens are
+// required or the caller has no valid one.
 std::shared_ptr<const Grant> FindGrant(const Backend& backend,
                                        const grpc::ServerContextBase& context);
 
-// OK if the grant's role may call the method; PermissionDenied, logged,
-// otherwise. Where tokens are asked for.
+// OK if the grant's role may call the method; otherwise PermissionDenied, which
+// is logged. Requires that tokens are required.
 absl::Status CheckRole(const Backend& backend, const Grant& grant,
                        const Method& method);
 
-// CheckRole and CheckRequest with `grant`, of FindGrant.
+// CheckRole and CheckRequest for `grant`, a result of FindGrant.
 template <typename Request>
 absl::Status Authorize(const Backend& backend, const Grant* grant,
                        const Method& method, const Request& request) {
@@ -113,8 +115,8 @@ absl::Status Authorize(const Backend& backend,
   return Authorize(backend, FindGrant(backend, context).get(), method, request);
 }
 
-// The same for what a stream that has begun names, when more of it comes: its
-// token may have been taken back, or have another role now.
+// Like Authorize, for `catalog` as named by a later message of a stream: its
+// token may have been revoked, or have another role now.
 absl::Status AuthorizeStill(const Backend& backend,
                             const grpc::CallbackServerContext& context,
                             const Method& method, absl::string_view catalog);

@@ -1,4 +1,4 @@
-// What every handler works with.
+// State shared by all handlers.
 #ifndef ATTENDANT_SERVICE_CALLS_BACKEND_H_
 #define ATTENDANT_SERVICE_CALLS_BACKEND_H_
 
@@ -31,20 +31,21 @@ struct Backend {
   CatalogSet* const catalogs;
   const std::int64_t max_message_bytes;
   const RequestLimits limits;
-  // True from the start of a shutdown on: what begins now is refused.
+  // True once shutdown has begun; new calls are then refused.
   std::atomic<bool> draining = false;
-  // Held from reading a catalog's defaults to storing the changed ones.
+  // Held while an update reads a catalog's defaults and stores the changed
+  // ones.
   Mutex update_mutex;
   AttentionWarnings attention_warnings;
   CallCount calls;
   CallRecords records{AllMethods()};
   ServerMetrics& metrics = records.metrics;
-  // Null: no tokens are asked for.
+  // Null: no tokens are required.
   Authenticator* const authenticator;
-  // Null only where authenticator is.
+  // Null only if `authenticator` is null.
   RefusalLog* const refusal_log;
 
-  // Of all calls.
+  // These watch all calls.
   StallWatch stall_watch;
   ArrivalWatch arrival_watch;
   ResetWatch reset_watch;
@@ -68,13 +69,13 @@ struct Backend {
         reset_watch(transport.max_stream_count, &arrival_watch) {}
 };
 
-// OK if there is such a text; InvalidArgument naming `field`, and what is
-// wanted, if it is empty.
+// OK unless `text` is empty; then InvalidArgument naming `field` and saying
+// what is wanted.
 absl::Status CheckGiven(absl::string_view text, absl::string_view field,
                         absl::string_view want);
 
-// The catalog `name`. InvalidArgument naming `field` if the name is empty;
-// NotFound if there is no such catalog.
+// Returns the catalog `name`. InvalidArgument naming `field` if the name is
+// empty; NotFound if there is no such catalog.
 absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalog(
     const Backend& backend, absl::string_view name, absl::string_view field);
 

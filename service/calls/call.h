@@ -1,4 +1,4 @@
-// What unary calls and streams have in common.
+// Functions that unary calls and streams share.
 #ifndef ATTENDANT_SERVICE_CALLS_CALL_H_
 #define ATTENDANT_SERVICE_CALLS_CALL_H_
 
@@ -13,22 +13,23 @@
 
 namespace attendant {
 
-// The first of the call's metadata of this key; empty: there is none.
+// Returns the first metadata value with this key; empty if there is none.
 absl::string_view MetadataOf(const grpc::ServerContextBase& context,
                              const char* key);
 
-// The call's deadline; SteadyTime::max() if it has none.
+// Returns the call's deadline; SteadyTime::max() if it has none.
 SteadyTime DeadlineOf(const grpc::CallbackServerContext& context);
 
-// The earliest that the caller's own deadline may be, of a call that comes at
-// `now` and has this deadline here.
+// Returns the earliest time that the caller's own deadline may have, for a call
+// that arrives at `now` and has `deadline` here.
 SteadyTime CallerDeadline(SteadyTime deadline, SteadyTime now);
 
-// The same moment, for gRPC.
+// Converts `time` for gRPC.
 gpr_timespec ToGrpcTime(SteadyTime time);
 
-// Runs `handle` and returns its status. An allocation that fails is
-// ResourceExhausted and any other exception Internal: neither may reach gRPC.
+// Runs `handle` and returns its status. Converts a failed allocation to
+// ResourceExhausted and any other exception to Internal, since neither may
+// reach gRPC.
 absl::Status RunHandler(const std::function<absl::Status()>& handle);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// How many calls are under way.
+// Counts the calls in progress.
 #ifndef ATTENDANT_SERVICE_CALLS_CALL_COUNT_H_
 #define ATTENDANT_SERVICE_CALLS_CALL_COUNT_H_
 
@@ -23,7 +23,8 @@ class CallCount {
     MutexLock lock(&mutex_);
     if (--count_ == 0) none_.NotifyAll();
   }
-  // Waits until there is no call; false if `deadline` came first.
+  // Waits until no call is in progress; returns false if `deadline` passed
+  // first.
   bool AwaitNone(SteadyTime deadline) {
     MutexLock lock(&mutex_);
     while (count_ > 0) {

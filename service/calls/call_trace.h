@@ -1,4 +1,4 @@
-// Where the time of a query went.
+// Times of the stages of a query.
 #ifndef ATTENDANT_SERVICE_CALLS_CALL_TRACE_H_
 #define ATTENDANT_SERVICE_CALLS_CALL_TRACE_H_
 
@@ -10,18 +10,18 @@
 
 namespace attendant {
 
-// Core's trace, and what the service does before and after.
+// The core's trace, plus the stages in the service before and after it.
 struct CallTrace {
-  absl::Duration read_duration;   // the request, its filter included
-  absl::Duration reply_duration;  // to fill in the reply
+  absl::Duration read_duration;   // reads the request, including its filter
+  absl::Duration reply_duration;  // fills in the reply
   int segment_count = 0;
   AttendTrace attend;
 };
 
-// All but request_id and queue_duration.
+// Fills in all fields except request_id and queue_duration.
 void TraceToProto(const CallTrace& trace, v1::QueryPlan* wire);
 
-// For the log, with the names of the proto's fields.
+// Returns the plan as JSON for the log, with the field names of the proto.
 std::string PlanToJson(const v1::QueryPlan& plan);
 
 }  // namespace attendant

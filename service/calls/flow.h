@@ -1,4 +1,4 @@
-// Whose a request is, for fairness.
+// Determines whose flow a request belongs to, for fair queueing.
 #ifndef ATTENDANT_SERVICE_CALLS_FLOW_H_
 #define ATTENDANT_SERVICE_CALLS_FLOW_H_
 
@@ -12,7 +12,7 @@
 
 namespace attendant {
 
-// True of requests whose first field is the name of a catalog.
+// True for request types whose first field is the name of a catalog.
 template <typename Request>
 inline constexpr bool kNamesCatalog = requires {
   requires Request::kCatalogFieldNumber == 1;
@@ -26,18 +26,21 @@ inline constexpr bool kNamesCatalog<v1::UpdateCatalogRequest> = true;
 template <>
 inline constexpr bool kNamesCatalog<v1::DeleteCatalogRequest> = true;
 
-// The caller is the token of the call, where tokens are asked for and it has
-// one, and else the connection that it came by. `grant` is FindGrant's.
+// Returns the flow of the caller: the call's token, if tokens are required and
+// it has one; otherwise its connection. `grant` is the result of FindGrant.
 FlowKey FlowOfCaller(const Grant* grant,
                      const grpc::ServerContextBase& context);
 
-// The same, and the catalog that `request`, of a message with kNamesCatalog,
-// begins with: read from its first bytes, as every serialiser writes them.
-// Requests that have it elsewhere are of one catalog together. With `catalogs`
-// an alias is its catalog, where the turns of one are counted
-// (WorkQueue::Options::most_of_catalog). Bytes that no serialiser writes, such
-// as two names of which the last holds, are taken for another catalog: that is
-// only less fair.
+// Like FlowOfCaller, but also distinguishes the catalog that `request`, a
+// serialised message with kNamesCatalog, begins with. The name is read from the
+// first bytes, where every serialiser writes it; all requests that have it
+// elsewhere share one catalog.
+//
+// If `catalogs` is given, an alias is resolved to its catalog, for queues that
+// limit concurrent turns per catalog (WorkQueue::Options::most_of_catalog).
+// Bytes that no serialiser writes, such as two names of which the last is
+// valid, are attributed to a different catalog, which only makes queueing less
+// fair.
 FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request,

@@ -1,4 +1,4 @@
-// The one place where an absl::Status becomes what a caller sees.
+// Converts absl::Status to what a caller sees; the only place that does.
 #ifndef ATTENDANT_SERVICE_CALLS_GRPC_STATUS_H_
 #define ATTENDANT_SERVICE_CALLS_GRPC_STATUS_H_
 
@@ -11,28 +11,29 @@
 
 namespace attendant {
 
-// A message longer than this is cut at a character boundary: the trailing
-// metadata that carries a status holds 8 KiB in all, and a status that doesn't
-// fit would reach the caller as another error.
+// Longer messages are cut at a character boundary: the trailing metadata that
+// carries a status is limited to 8 KiB in all, and a status that does not fit
+// would reach the caller as a different error.
 inline constexpr std::size_t kMaxStatusMessageBytes = 512;
 
-// The same code and message, and as details (google.rpc.Status):
-// - exactly one ErrorInfo, of domain "attendant". Its reason is ReasonOf, else
-//   INVALID_FIELD if a field is named, else the name of the code. Its metadata
-//   has DetailsOf.
-// - BadRequest if FieldOf names a field, which is in ErrorInfo's metadata too.
-// - RetryInfo on UNAVAILABLE and on RESOURCE_EXHAUSTED, but for the reason
-//   OVER_LIMIT: what is over a limit stays over it.
+// Returns a status with the same code and message, and with these details
+// (google.rpc.Status):
+// - Exactly one ErrorInfo with domain "attendant". Its reason is ReasonOf; if
+//   there is none, INVALID_FIELD if a field is named, otherwise the name of the
+//   code. Its metadata contains DetailsOf.
+// - BadRequest if FieldOf names a field, which is also in ErrorInfo's metadata.
+// - RetryInfo on UNAVAILABLE and RESOURCE_EXHAUSTED, except for the reason
+//   OVER_LIMIT: retrying a request that exceeds a limit cannot help.
 google::rpc::Status ToRpcStatus(const absl::Status& status);
 
-// The same, with the details as grpc-status-details-bin.
+// Like ToRpcStatus, with the details in grpc-status-details-bin.
 grpc::Status ToGrpcStatus(const absl::Status& status);
 
-// Tells gRPC's own retries what to make of RESOURCE_EXHAUSTED, and of
-// UNAVAILABLE that somebody has to mend (kFilesNotAccessible), by the trailing
-// metadata grpc-retry-pushback-ms (gRFC A6): to wait as long as RetryDelayOf
-// says, or, where that is nothing, not to try again by themselves. For a call
-// that ends with `status`, before it is finished.
+// Controls gRPC's automatic retries of RESOURCE_EXHAUSTED, and of UNAVAILABLE
+// errors that an operator has to fix (kFilesNotAccessible), with the trailing
+// metadata grpc-retry-pushback-ms (gRFC A6): clients wait for RetryDelayOf or,
+// if there is none, do not retry. Call before a call that ends with `status` is
+// finished.
 void PushBack(const absl::Status& status, grpc::ServerContextBase& context);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// A call that takes long and says how far it is: one request, and a stream of
+// A long-running call that reports progress: one request, and a stream of
 // responses of which the last is the result.
 #ifndef ATTENDANT_SERVICE_CALLS_LONG_CALL_H_
 #define ATTENDANT_SERVICE_CALLS_LONG_CALL_H_
@@ -27,14 +27,15 @@
 
 namespace attendant {
 
-// As ScopedHandler of unary_call.h, and tells `work` how far it is.
+// Like ScopedHandler of unary_call.h, but reports progress to `work`.
 template <typename Request, typename Response>
 using LongHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
                                      const Request&, LongWork& work, Response*);
 
-// Parses, handles and serialises on a worker. How far it is goes out at most
-// every kProgressInterval, and never waits for a slow client. Response has a
-// field `progress` of v1::WorkProgress. Lives until gRPC is done with it.
+// Parses, handles and serialises on a worker. Sends progress at most every
+// kProgressInterval, and skips it rather than wait for a slow client. Response
+// must have a field `progress` of type v1::WorkProgress. Lives until gRPC is
+// done with it.
 template <typename Request, typename Response>
 class LongCall final
     : public RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
@@ -42,7 +43,7 @@ class LongCall final
  public:
   static constexpr absl::Duration kProgressInterval = absl::Milliseconds(200);
 
-  // The result belongs to gRPC.
+  // gRPC owns the result.
   static LongCall* Start(Backend& backend, WorkerPool& pool,
                          const Method& method,
                          LongHandler<Request, Response> handler,
@@ -71,7 +72,7 @@ class LongCall final
 
   void Refuse(const absl::Status& status) override { Base::Finish(status); }
 
-  // Gives up its place if it waits.
+  // Removes the call from the queue if it waits there.
   void OnCancel() override {
     Base::OnCancel();
     pool_.Cancel(this);
@@ -107,7 +108,7 @@ class LongCall final
   }
 
   absl::Status Handle() {
-    // The turn may have come too late.
+    // The deadline may have passed while the call waited.
     ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
     google::protobuf::Arena arena(MessageArenaOptions());
     Request& request = *google::protobuf::Arena::CreateMessage<Request>(&arena);
@@ -136,18 +137,19 @@ class LongCall final
     response.mutable_progress()->set_done_bytes(done);
     response.mutable_progress()->set_total_bytes(total);
     progress_.Clear();
-    // A few bytes always fit.
+    // Can't fail: a few bytes always fit.
     SerialiseMessage(response, backend_.max_message_bytes, &progress_)
         .IgnoreError();
     {
-      // No sooner: without memory for the message no write would end.
+      // Set only now: if allocating the message had failed, no write would
+      // reset it.
       MutexLock lock(&mutex_);
       writing_ = true;
     }
     StartWrite(&progress_);
   }
 
-  // The call may be gone after it.
+  // The call may be deleted before this returns.
   void End() {
     if (status_.ok()) {
       StartWriteAndFinish(&result_);
@@ -159,11 +161,11 @@ class LongCall final
   WorkerPool& pool_;
   const LongHandler<Request, Response> handler_;
   const grpc::ByteBuffer& request_;
-  // Touched by the worker, and after it by the reaction that ends the call.
+  // Accessed by the worker, then by the reaction that ends the call.
   SteadyTime next_report_ = SteadyTime::min();
   absl::Status status_;
   grpc::ByteBuffer result_;
-  grpc::ByteBuffer progress_;  // the write's while writing_
+  grpc::ByteBuffer progress_;  // owned by the write while writing_
   Mutex mutex_;
   bool writing_ ABSL_GUARDED_BY(mutex_) = false;
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;

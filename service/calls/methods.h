@@ -9,11 +9,11 @@
 
 namespace attendant {
 
-// All RPCs of package attendant.v1, as its services declare them. They live as
-// long as the process.
+// Returns all RPCs of package attendant.v1, as its services declare them. They
+// are never destroyed.
 std::span<const Method> AllMethods();
 
-// The one of this name, which must be one.
+// Returns the method with this name, which must exist.
 const Method& FindMethod(absl::string_view name);
 
 }  // namespace attendant

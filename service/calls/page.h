@@ -10,20 +10,21 @@
 
 namespace attendant {
 
-// The entries of a page: 100 for 0, and at most 1000. InvalidArgument naming
-// "page_size" below 0.
+// Returns the number of entries of a page: `requested`, capped at 1000, or 100
+// if it is 0. InvalidArgument naming "page_size" if it is negative.
 absl::StatusOr<int> PageSize(int requested);
 
-// What is left of a page while it is filled: of its entries, and of the bytes
-// that a message may have.
+// The room left in a page while it is filled, in entries and in bytes of the
+// message.
 class PageRoom {
  public:
-  // Of `reply`, with what it has already.
+  // `reply` may already contain data.
   PageRoom(int page_size, std::int64_t max_message_bytes,
            const google::protobuf::MessageLite& reply);
 
-  // False if the page is full without `entry`, which begins the next one then.
-  // The first has room, however large it is.
+  // Adds `entry` to the count and returns true, or returns false if the page is
+  // full; then the next page begins with `entry`. The first entry always fits,
+  // whatever its size.
   bool Takes(const google::protobuf::MessageLite& entry);
 
  private:

@@ -1,4 +1,4 @@
-// A unary call that a worker pool handles, apart from its messages.
+// A unary call that a worker pool handles; knows nothing of its message types.
 #ifndef ATTENDANT_SERVICE_CALLS_POOLED_CALL_H_
 #define ATTENDANT_SERVICE_CALLS_POOLED_CALL_H_
 
@@ -22,12 +22,12 @@
 
 namespace attendant {
 
-// Waits in a worker pool for its turn; a query that takes long lets others have
-// theirs in between. Messages live on one arena. Lives from its construction
-// until gRPC is done with it; after Finish it may be gone at any moment.
+// Waits in a worker pool for its turn; a long-running query yields to others in
+// between. Messages live on one arena. Lives from its construction until gRPC
+// is done with it; after Finish it may be deleted at any moment.
 class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
  public:
-  // All must outlive the call.
+  // All arguments must outlive the call.
   PooledCall(Backend& backend, WorkerPool& pool, const Method& method,
              grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request, grpc::ByteBuffer& response)
@@ -38,15 +38,15 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
         response_(response),
         grant_(FindGrant(backend, context)),
         arena_(ArenaOptions(initial_block_)) {
-    // Others hold locks, or wait for the disk.
+    // Only queries yield: other methods hold locks or wait for the disk.
     if (method.is_query) interrupt_.yielder = this;
   }
 
-  // As it was when the call came: a token is looked up once.
+  // The grant found when the call arrived; a token is looked up once.
   const Grant* grant() const { return grant_.get(); }
 
-  // Hands it to the pool, or refuses it where a shutdown began, for the caller
-  // that `flow` tells.
+  // Adds the call to the pool under `flow`, or refuses it if a shutdown has
+  // begun.
   void Enter(const FlowKey& flow) {
     if (backend_.draining.load()) return Finish(Draining());
     set_flow(flow);
@@ -56,24 +56,26 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   void Refuse(const absl::Status& status) override { Finish(status); }
   void Yield() override { pool_.Yield(this); }
 
-  // Enters again a little later, and holds no worker meanwhile. False if the
-  // call has done so up to its deadline, or for kDefaultTokenWait without one.
-  // After true the call may be gone.
+  // Adds the call to the pool again a little later; it holds no worker
+  // meanwhile. Returns false if the call has kept retrying up to its deadline,
+  // or for kDefaultTokenWait if it has none. After true the call may be
+  // deleted.
   bool TryAgainLater();
 
-  // Gives up its place if it waits.
+  // Removes the call from the queue if it waits there.
   void OnCancel() override;
 
-  // OnDone and OnCancel return at once: gRPC need not hand them to a thread of
-  // their own, which costs as much as a small reply.
+  // OnDone and OnCancel return at once, so gRPC need not hand them to another
+  // thread, which costs as much as a small reply.
   bool InternalInlineable() override { return true; }
 
  protected:
   ~PooledCall() override = default;
 
-  // Ends it inside Run. The call may be gone after it.
+  // Ends the call inside Run. The call may be deleted before this returns.
   void End(const absl::Status& status);
-  // With the response if the status is OK. The call may be gone after it.
+  // Sends the response if the status is OK. The call may be deleted before this
+  // returns.
   void Finish(const absl::Status& status) {
     RecordedCall::Finish(status, status.ok() ? response_.Length() : 0);
   }
@@ -83,7 +85,7 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
     return google::protobuf::Arena::CreateMessage<Message>(&arena_);
   }
 
-  // What the messages take.
+  // Bytes that the messages take.
   std::size_t HeldBytes() const {
     return static_cast<std::size_t>(arena_.SpaceAllocated());
   }
@@ -95,8 +97,8 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   const std::shared_ptr<const Grant> grant_;
 
  private:
-  // A request and its reply of ten items have room; blocks that are allocated
-  // begin at twice as much.
+  // Holds a request and its reply of ten items; further blocks start at twice
+  // this size.
   static constexpr std::size_t kInitialBlockBytes = 5120;
 
   static google::protobuf::ArenaOptions ArenaOptions(char* initial_block) {
@@ -106,10 +108,11 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
     return options;
   }
 
-  // A new one for each wait: the last one's callback may still be returning.
+  // A new alarm for each wait: the callback of the previous one may still be
+  // returning.
   std::unique_ptr<grpc::Alarm> alarm_;
   SteadyTime wait_end_ = SteadyTime::max();
-  absl::Duration next_wait_ = absl::ZeroDuration();  // zero: has not waited
+  absl::Duration next_wait_ = absl::ZeroDuration();  // zero: has not waited yet
   alignas(std::max_align_t) char initial_block_[kInitialBlockBytes];
   google::protobuf::Arena arena_;
 };

@@ -1,4 +1,5 @@
-// Reads that must see a write: what a token in a request asks for.
+// Read-after-write consistency: waits for the write that a request's token
+// names.
 #ifndef ATTENDANT_SERVICE_CALLS_READ_AFTER_WRITE_H_
 #define ATTENDANT_SERVICE_CALLS_READ_AFTER_WRITE_H_
 
@@ -14,23 +15,23 @@
 
 namespace attendant {
 
-// How long a call without a deadline waits for what its token stands for.
+// How long a call without a deadline waits for the write its token names.
 inline constexpr absl::Duration kDefaultTokenWait = absl::Seconds(5);
 
-// OK if a snapshot that is taken of `catalog` from now on holds what `token`
-// stands for; always if it is empty. Takes no lock. InvalidArgument naming
-// `field` for what is no token; FailedPrecondition with reason OTHER_CATALOG;
-// OutOfRange with reason BEYOND_LAST_WRITE; and for a write that is assigned
-// but not visible a status of which IsNotVisibleYet is true.
+// OK if a snapshot taken of `catalog` from now on contains the state that
+// `token` stands for; always OK for an empty token. Takes no lock.
+// InvalidArgument naming `field` for an invalid token; FailedPrecondition with
+// reason OTHER_CATALOG; OutOfRange with reason BEYOND_LAST_WRITE; for a write
+// that is assigned but not visible, a status for which IsNotVisibleYet is true.
 absl::Status CheckVisible(const LiveCatalog& catalog, absl::string_view token,
                           absl::string_view field);
 
-// True of CheckVisible's DeadlineExceeded with reason WRITE_NOT_VISIBLE. It is
-// the answer of a call that has waited long enough; until then the call may be
-// tried again.
+// True for CheckVisible's DeadlineExceeded with reason WRITE_NOT_VISIBLE. The
+// call may be retried until it has waited long enough; then this status is its
+// answer.
 bool IsNotVisibleYet(const absl::Status& status);
 
-// FindCatalog, and then CheckVisible of a token in the field state_token.
+// FindCatalog, then CheckVisible for `token` of the field `token_field`.
 absl::StatusOr<std::shared_ptr<LiveCatalog>> FindCatalogShowing(
     const Backend& backend, absl::string_view name, absl::string_view field,
     absl::string_view token, absl::string_view token_field = "state_token");

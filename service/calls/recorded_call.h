@@ -1,4 +1,4 @@
-// What all calls have in common, whatever they stream.
+// Base class of all calls, whatever they stream.
 #ifndef ATTENDANT_SERVICE_CALLS_RECORDED_CALL_H_
 #define ATTENDANT_SERVICE_CALLS_RECORDED_CALL_H_
 
@@ -26,8 +26,8 @@
 
 namespace attendant {
 
-// A reactor of gRPC's that belongs to gRPC: lives until OnDone. The way to end
-// it is Finish, or StartWriteAndFinish, of this class.
+// A gRPC reactor that gRPC owns: lives until OnDone. End it only with this
+// class's Finish or StartWriteAndFinish.
 template <typename Reactor>
 class RecordedCall : public Reactor {
  public:
@@ -57,30 +57,31 @@ class RecordedCall : public Reactor {
   }
   ~RecordedCall() override = default;
 
-  // With a reply of so many bytes. The call may be gone after it.
+  // Finishes with a reply of `reply_bytes` bytes. The call may be deleted
+  // before this returns.
   void Finish(const absl::Status& status, std::size_t reply_bytes = 0) {
     PushBack(status, context_);
     End(status);
     wait_.Begin(reply_bytes);
     Reactor::Finish(ToGrpcStatus(status));
   }
-  // Of calls that stream replies; wait_ is to End when the write is done.
+  // For calls that stream replies. Call wait_.End() when the write is done.
   void StartWrite(const grpc::ByteBuffer* reply) {
     record_.CountWritten();
     wait_.Begin(reply->Length());
     Reactor::StartWrite(reply);
   }
-  // Of calls that read a stream, each with an EndRead.
+  // For calls that read a stream. Call EndRead after each.
   void StartRead(grpc::ByteBuffer* message) {
     wait_.BeginRead();
     Reactor::StartRead(message);
   }
-  // `ok`: there is a message.
+  // `ok`: a message was read.
   void EndRead(bool ok) {
     wait_.End();
     if (ok) record_.CountRead();
   }
-  // Of one which succeeded.
+  // Ends a call that succeeded.
   void StartWriteAndFinish(const grpc::ByteBuffer* last) {
     record_.CountWritten();
     End(absl::OkStatus());
@@ -88,8 +89,8 @@ class RecordedCall : public Reactor {
     Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
   }
 
-  // Inside a Run that ends with this status: tells the queue if the work stops
-  // early since nobody waits for it.
+  // Call inside a Run that ends with `status`: tells the queue if the work
+  // stopped early because nobody waits for it any more.
   void CountCutShort(const absl::Status& status, Work& work) const {
     const SteadyTime now = SteadyNow();
     if (status.ok() || interrupt_.EndedAt(now).ok()) return;
@@ -97,10 +98,10 @@ class RecordedCall : public Reactor {
         now - std::min(interrupt_.deadline, cancel_time_.load())));
   }
 
-  // Of a call that gRPC says is over: why.
+  // For a call that gRPC reports as over: the reason.
   absl::Status Gone() const { return interrupt_.GoneAt(SteadyNow()); }
 
-  // Adds what is worth logging of this call to `fields`.
+  // Adds call-specific log fields to `fields`.
   virtual void Describe(std::vector<LogField>& /*fields*/) const {}
 
   Backend& backend_;

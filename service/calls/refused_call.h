@@ -1,4 +1,4 @@
-// A unary call that ends where it begins.
+// A unary call that is refused on arrival.
 #ifndef ATTENDANT_SERVICE_CALLS_REFUSED_CALL_H_
 #define ATTENDANT_SERVICE_CALLS_REFUSED_CALL_H_
 
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// Refuses a call with `status`. It is recorded, but it is none of those that a
-// shutdown waits for, however many of them come. The result belongs to gRPC.
+// Refuses a call with `status`. The call is recorded, but a shutdown does not
+// wait for it, however many of them arrive. gRPC owns the result.
 grpc::ServerUnaryReactor* RefuseCall(Backend& backend, const Method& method,
                                      const absl::Status& status,
                                      grpc::CallbackServerContext& context);

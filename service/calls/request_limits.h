@@ -1,4 +1,4 @@
-// Limits that an operator may set below those that hold anyway.
+// Limits on requests that an operator may lower.
 #ifndef ATTENDANT_SERVICE_CALLS_REQUEST_LIMITS_H_
 #define ATTENDANT_SERVICE_CALLS_REQUEST_LIMITS_H_
 
@@ -20,38 +20,40 @@ namespace attendant {
 
 inline constexpr int kMaxBatchSize = 256;
 
-// By default, and at most, what holds anyway. All are at least 1.
+// The defaults are also the maximums, which hold in any case. All limits are at
+// least 1.
 struct RequestLimits {
-  std::int64_t dimension =
-      kMaxDimension;                   // of keys and values, of new catalogs
-  std::int64_t batch = kMaxBatchSize;  // items, ids or queries
-  std::int64_t id_bytes = kMaxItemIdBytes;  // of items that are written
-  // Text in the attributes of an item that is written.
+  std::int64_t dimension = kMaxDimension;  // of keys and values in new catalogs
+  std::int64_t batch = kMaxBatchSize;      // items, ids or queries in a batch
+  std::int64_t id_bytes = kMaxItemIdBytes;  // of written items
+  // Total text in the attributes of a written item.
   std::int64_t attribute_bytes = kMaxAttributeBytes;
   std::int64_t filter_bytes = kMaxFilterBytes;  // of a filter as text
-  int filter_depth = kMaxFilterDepth;           // of filters within another
-  // Of a query. What it leaves out is asked for as its default, which is over a
-  // limit as any other number is.
+  int filter_depth = kMaxFilterDepth;           // nesting depth of a filter
+  // Limits of a query. A field it leaves out counts with its default value,
+  // which may exceed a limit like any other value.
   std::int64_t result_count = kMaxResultCount;
   std::int64_t shortlist_count = kMaxShortlistCount;
   std::int64_t example_count = kMaxExampleCount;  // of one head
-  std::int64_t id_list_count = kMaxIdListCount;   // of ids allowed, or denied
-  std::int64_t opaque_value_bytes =
-      kMaxOpaqueValueBytes;                   // of an item that is written
-  std::int64_t catalog_count = kMaxCatalogs;  // CatalogSet::Options has it
+  std::int64_t id_list_count = kMaxIdListCount;  // ids in an allow or deny list
+  std::int64_t opaque_value_bytes = kMaxOpaqueValueBytes;  // of a written item
+  std::int64_t catalog_count =
+      kMaxCatalogs;  // enforced through CatalogSet::Options
 };
 
-// OK if the item is within the limits; else ResourceExhausted naming the field.
+// OK if the item is within the limits; otherwise ResourceExhausted naming the
+// field.
 absl::Status CheckItem(const RequestLimits& limits, const v1::Item& item);
 
-// The same of the schema of a catalog that is made.
+// OK if the schema of a new catalog is within the limits; otherwise
+// ResourceExhausted naming the field.
 absl::Status CheckNewSchema(const RequestLimits& limits,
                             const v1::CatalogSchema& schema);
 
-// OK if the request is within the limits; else ResourceExhausted naming the
-// field. What holds anyway is checked elsewhere, and gives the same error; so
+// OK if the request is within the limits; otherwise ResourceExhausted naming
+// the field. The fixed maximums are checked elsewhere, with the same error; so
 // are the items of an import and the queries of a batch, each of which may be
-// refused alone.
+// refused separately.
 template <typename Request>
 absl::Status CheckLimits(const RequestLimits& /*limits*/,
                          const Request& /*request*/) {

@@ -1,4 +1,4 @@
-// A unary call from its bytes to its reply.
+// A unary call, from the request bytes to the reply.
 #ifndef ATTENDANT_SERVICE_CALLS_UNARY_CALL_H_
 #define ATTENDANT_SERVICE_CALLS_UNARY_CALL_H_
 
@@ -34,15 +34,15 @@ template <typename Request, typename Response>
 using Handler = absl::Status (*)(Backend&, const Request&, const Interrupt&,
                                  Response*);
 
-// The same where other catalogs might be told of: only those that the scope
-// holds are.
+// A handler whose reply may mention other catalogs; it mentions only those in
+// `scope`.
 template <typename Request, typename Response>
 using ScopedHandler = absl::Status (*)(Backend&, const CatalogScope& scope,
                                        const Request&, const Interrupt&,
                                        Response*);
 
-// One call: parses, handles and serialises on a worker; again from the handler
-// on while the write that its token stands for is not visible.
+// Parses, handles and serialises one call on a worker. While the write that its
+// token names is not visible, it is retried from the handler on.
 template <typename Request, typename Response, typename Handle>
 class UnaryCall final : public PooledCall {
  public:
@@ -67,7 +67,7 @@ class UnaryCall final : public PooledCall {
       }
     }
     if (!record_.method().is_query) return;
-    // The stages that all queries have.
+    // The stages that all queries have in common.
     v1::QueryPlan plan;
     DurationToProto(record_.queue_duration(), plan.mutable_queue_duration());
     DurationToProto(read_duration_, plan.mutable_read_duration());
@@ -77,7 +77,7 @@ class UnaryCall final : public PooledCall {
   }
 
   absl::Status Answer() {
-    // The turn may have come too late.
+    // The deadline may have passed while the call waited.
     absl::Status status = interrupt_.Check();
     if (!status.ok()) return status;
     if (message_ == nullptr) {
@@ -112,7 +112,7 @@ class UnaryCall final : public PooledCall {
     }
   }
 
-  // Adds the time of its life.
+  // Adds its lifetime to `total`.
   class Stopwatch {
    public:
     explicit Stopwatch(absl::Duration& total) : total_(total) {}
@@ -125,13 +125,13 @@ class UnaryCall final : public PooledCall {
 
   const Handle handler_;
   absl::Duration read_duration_;
-  absl::Duration answer_duration_;  // of all tries
+  absl::Duration answer_duration_;  // over all tries
   absl::Duration reply_duration_;
   Request* message_ = nullptr;  // null: not parsed yet
   Response* reply_ = nullptr;
 };
 
-// Starts a call, of a Handler or a ScopedHandler. The result belongs to gRPC.
+// Starts a call with a Handler or a ScopedHandler. gRPC owns the result.
 template <typename Request, typename Response, typename Handle>
 grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
                                          const Method& method, Handle handler,

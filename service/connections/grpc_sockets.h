@@ -1,4 +1,4 @@
-// What gRPC counts of each connection.
+// gRPC's own counters for each connection.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_GRPC_SOCKETS_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_GRPC_SOCKETS_H_
 
@@ -10,15 +10,15 @@ namespace attendant {
 
 struct GrpcSocket {
   std::string peer;  // as gRPC names it
-  // Calls whose headers have come and that have not ended, whether the server
-  // was told of them or not.
+  // Calls whose headers have arrived and that have not ended, whether or not
+  // the server was told of them.
   std::int64_t open_call_count = 0;
-  std::int64_t message_count = 0;  // came whole, of all calls so far
+  std::int64_t message_count = 0;  // complete messages, over all calls so far
 };
 
-// Of the connections that gRPC's servers in this process have at a port. From
-// channelz, which tells it as text: some 20 us a connection, so not for each
-// call. Thread-safe.
+// Returns the connections that gRPC servers of this process have on `port`.
+// Reads channelz, which reports them as text: about 20 us per connection, so
+// not for every call. Thread-safe.
 std::vector<GrpcSocket> ReadGrpcSockets(int port);
 
 }  // namespace attendant

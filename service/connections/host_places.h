@@ -1,4 +1,4 @@
-// Which hosts have the places that there are for connections.
+// Distributes the places for connections among hosts.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_HOST_PLACES_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_HOST_PLACES_H_
 
@@ -11,22 +11,22 @@
 
 namespace attendant {
 
-// Connections by host: where no place is left, who has most of them gives one
-// up for who has fewer. So one host can fill a server, and keep no other out.
-// Not thread-safe.
+// Tracks connections by host. When no place is left, the host with the most
+// connections gives one up for a host with fewer, so a single host can fill a
+// server without locking others out. Not thread-safe.
 class HostPlaces {
  public:
-  // Connections of one host that are thought of: it takes time to look at each.
+  // Maximum number of candidates returned: examining each takes time.
   static constexpr std::size_t kMaxCandidates = 64;
 
   void Add(const std::string& host, int connection);
-  // Does nothing if it is not there.
+  // Does nothing if the connection is unknown.
   void Remove(const std::string& host, int connection);
   std::size_t connection_count() const { return connection_count_; }
 
-  // Some connections, up to kMaxCandidates, of the host that has most. None
-  // unless it has two more than `host`: else places would go to and fro. Takes
-  // time for each host.
+  // Returns up to kMaxCandidates connections of the host with the most. Returns
+  // none unless that host has at least two more than `host`, so that places do
+  // not bounce back and forth. Takes time linear in the number of hosts.
   std::vector<int> CandidatesFor(const std::string& host) const;
 
  private:

@@ -1,4 +1,4 @@
-// HOST:PORT, where a server listens.
+// HOST:PORT, the address a server listens on.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_LISTEN_ADDRESS_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_LISTEN_ADDRESS_H_
 
@@ -9,18 +9,19 @@
 
 namespace attendant {
 
-// InvalidArgument naming `field` unless it is HOST:PORT with a port that fits.
+// InvalidArgument naming `field` unless `listen` is HOST:PORT with a valid
+// port.
 absl::Status ValidateListen(absl::string_view listen,
                             absl::string_view field = "listen");
 
-// The port of a TCP address, or -1.
+// Returns the port of a TCP address, or -1.
 int PortOfAddress(const sockaddr_storage& address);
 
-// The port that a socket is bound to, or -1.
+// Returns the port that a socket is bound to, or -1.
 int BoundPort(int socket);
 
-// Unavailable, with the reason CANNOT_LISTEN, and `error` of errno(3), or as
-// TooManyOpenFiles; `what` says for what, or nothing.
+// Returns Unavailable with the reason CANNOT_LISTEN, and with `error`, an
+// errno(3); or TooManyOpenFiles. `what` names the failed step and may be empty.
 absl::Status CannotListen(absl::string_view listen, absl::string_view what,
                           int error);
 

@@ -1,4 +1,4 @@
-// Accepts the server's connections, so many at a time and no more.
+// Accepts connections for the server, up to a limit.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_LISTENER_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_LISTENER_H_
 
@@ -33,101 +33,106 @@ class ExternalConnectionAcceptor;
 
 namespace attendant {
 
-// Accepts on a thread of its own and hands connections to gRPC, whose own
-// listener knows no limit, and accepts nothing any more once the process has
-// run out of file descriptors (CVE-2023-4785). Each connection takes two of
-// them: by the second one is seen when gRPC has closed the first.
+// Accepts connections on its own thread and hands them to gRPC, whose own
+// listener has no limit and stops accepting for good once the process runs out
+// of file descriptors (CVE-2023-4785). Each connection takes two descriptors;
+// the second shows when gRPC has closed the first.
 //
-// gRPC begins to read a connection on the thread that hands it over, and goes
-// on for as long as there is more to read, in which time its acceptor takes no
-// other. So each is handed over by a thread of its own to an acceptor that is
-// idle: fewer clients than kAcceptors that flood their connections keep none
-// from being accepted. Those that keep gRPC from reading others are ended
-// (ReadWatch) and those that have too many calls, or don't send them
-// (CallWatch), and where there are as many as there may be, one of the host
-// that has most for one of a host that has fewer (HostPlaces). While it does
-// not read all, and connections end one after another, as of clients that give
-// up or are dropped and come back at once, new ones are taken in slowly: each
-// takes gRPC's time from those that are there.
+// gRPC starts to read a connection on the thread that hands it over and
+// continues for as long as there is data, during which its acceptor takes no
+// other connection. So each connection is handed over by its own thread to an
+// idle acceptor: fewer than kAcceptors clients that flood their connections
+// cannot keep others from being accepted.
 //
-// Order of calls: Bind, Start, Stop; HangUp between, or after. Thread-safe but
-// for Start. gRPC's server must be gone before it is.
+// Connections are ended if they keep gRPC from reading others (ReadWatch), if
+// they have too many calls or do not send them (CallWatch), and, when all
+// places are taken, to give a place from the host with the most connections to
+// a host with fewer (HostPlaces). While gRPC does not keep up with reading and
+// connections end one after another, as when clients give up or are dropped and
+// reconnect at once, new ones are admitted slowly, because each takes gRPC's
+// time from the existing ones.
+//
+// Order of calls: Bind, Start, Stop; HangUp in between or afterwards.
+// Thread-safe except for Start. Destroy gRPC's server before the listener.
 class Listener {
  public:
   static constexpr int kAcceptors = 16;
-  // Without descriptors or memory for a connection it waits its turn so long.
+  // Interval between attempts to accept a connection while descriptors or
+  // memory are short.
   static constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 
   struct Options {
-    std::string address;  // HOST:PORT; port 0 takes a free one
+    std::string address;  // HOST:PORT; port 0 picks a free port
     int max_connection_count = 0;
-    // Connections wait while it is true.
+    // No connections are accepted while this returns true.
     std::function<bool()> holds = [] { return false; };
-    // What the process may hold and holds; see MemoryGuard. Null: not looked
-    // at.
+    // Returns the memory limit and use of the process; see MemoryGuard. Null:
+    // memory is not watched.
     std::function<MemoryBudget::Use()> memory = nullptr;
-    // What connections may have of calls; see CallWatch.
+    // Limits on the calls of connections; see CallWatch.
     CallWatch::Options call_watch = {};
-    // The calls that gRPC has, or more; takes no time. Null: they are not
-    // looked at.
+    // Returns an upper bound on the number of calls that gRPC has, at no cost.
+    // Null: calls are not watched.
     std::function<std::int64_t()> call_count = nullptr;
-    // Those that the server was told of, by peers, as gRPC names them.
+    // Returns the number of calls that the server was told of, by peer as gRPC
+    // names it.
     std::function<absl::flat_hash_map<std::string, std::int64_t>()>
         known_calls = nullptr;
   };
 
-  // Listens on all addresses of the host. Unavailable if one can't be bound.
+  // Listens on all addresses of the host. Unavailable if one of them can't be
+  // bound.
   static absl::StatusOr<std::unique_ptr<Listener>> Bind(Options options);
 
-  // Stops.
+  // Calls Stop.
   ~Listener();
 
   int port() const { return port_; }
-  // Open now.
+  // Number of open connections.
   int connection_count() const { return connection_count_.load(); }
 
-  // Connections that were ended as memory was full, nothing else was read,
-  // others had no place, their calls were too many or did not come.
+  // Connections ended because memory was full, they kept others from being
+  // read, others had no place, or they had too many calls or did not send them.
   std::int64_t dropped_count() const { return dropped_count_.load(); }
 
-  // Connections that were refused: there were as many as there may be; or the
-  // system had no descriptor or memory for them. Those that waited for it are
-  // counted once for each kWaitForRoom.
+  // Connections refused because the limit was reached, or because the system
+  // had no descriptor or memory for them. One that waits for resources is
+  // counted once per kWaitForRoom.
   std::int64_t refused_at_limit_count() const { return at_limit_.count.load(); }
   std::int64_t refused_without_resources_count() const {
     return without_resources_.count.load();
   }
 
-  // Connections go to `acceptors`, of a gRPC server that has started.
+  // Starts to hand connections to `acceptors` of a gRPC server that has
+  // started.
   void Start(std::vector<
              std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
                  acceptors);
 
-  // Ends the connections of `peer`, as gRPC names it. What came from it and was
-  // not read yet is not read any more.
+  // Ends the connections of `peer`, as gRPC names it. Data that has arrived
+  // from it and not been read is discarded.
   void Drop(absl::string_view peer);
 
-  // Tells all peers that no more will be sent, behind what was, and waits up to
-  // `patience` for them to hang up too, which nobody sees after Stop. Whoever
-  // waits for a reply learns that its connection has ended: for a gRPC
-  // client that is UNAVAILABLE, as for one who comes too late, and it tries
-  // elsewhere. gRPC's own shutdown would cancel such a call. Connections that
-  // are made meanwhile are not waited for.
+  // Shuts down the sending side of all connections, after the data already
+  // queued, and waits up to `patience` for the peers to close theirs, which
+  // goes unnoticed after Stop. A client that waits for a reply sees its
+  // connection end; gRPC clients report UNAVAILABLE, as for a call that comes
+  // too late, and try another server, whereas gRPC's own shutdown would cancel
+  // the call. Does not wait for connections made meanwhile.
   void HangUp(absl::Duration patience);
 
-  // Accepts no more; connections that are open go on, but for those that gRPC
-  // has begun to read and can't stop. Before gRPC's server shuts down, which
-  // would wait for those that are read without end: what is left a second later
-  // is ended.
+  // Stops accepting. Open connections continue, except those that gRPC has
+  // begun to read and cannot stop reading, which are ended a second later. Call
+  // before gRPC's server shuts down, which would wait for them forever.
   void Stop();
 
  private:
-  // Of one cause.
+  // Refusals for one cause.
   struct Refusals {
     const char* const reason;
     const char* const what_now;
     std::atomic<std::int64_t> count = 0;
-    SteadyTime next_log = SteadyTime::min();  // of Run
+    SteadyTime next_log = SteadyTime::min();  // used by Run only
   };
 
   struct Connection {
@@ -141,19 +146,19 @@ class Listener {
   absl::Status Listen();
   void Run();
   void Accept(int listening);
-  // True if there is a place for one of `host`, or was made.
+  // True if there is a place for a connection from `host`, or one was made.
   bool HasPlaceFor(const std::string& host);
   void Admit(int connection, Peer peer);
   bool IsPaced();
-  // second: its other descriptor.
+  // second: the connection's second descriptor.
   void HandOver(int connection, int second);
   void Refused(Refusals& refusals);
   void Forget(int connection);
-  // Looks after connections until the object goes.
+  // Watches the connections until the object is destroyed.
   void Guard();
   void GuardMemory(MemoryGuard& guard);
   void GuardCalls(CallWatch& watch);
-  // Of all connections but those that were ended.
+  // Returns all connections except those that were ended.
   std::vector<CallWatch::Connection> ReadCalls();
   void EndAll(const std::vector<std::string>& peers, const char* reason);
   void WatchReads() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -163,10 +168,10 @@ class Listener {
 
   const Options options_;
   int port_ = 0;
-  int poll_ = -1;  // of listening_, stop_ and connections
+  int poll_ = -1;  // polls listening_, stop_ and connections
   int stop_ = -1;  // an eventfd
   std::vector<int> listening_;
-  std::atomic<int> connection_count_ = 0;  // of places_
+  std::atomic<int> connection_count_ = 0;  // size of places_
   std::atomic<std::int64_t> dropped_count_ = 0;
   Refusals at_limit_{
       "limit",
@@ -178,24 +183,25 @@ class Listener {
   Mutex mutex_;
   absl::flat_hash_map<int, Connection> connections_  // by second descriptor
       ABSL_GUARDED_BY(mutex_);
-  int hung_up_count_ ABSL_GUARDED_BY(mutex_) = 0;  // of connections_
-  // Of connections_, but for those that were ended.
+  int hung_up_count_ ABSL_GUARDED_BY(mutex_) = 0;  // among connections_
+  // connections_ except those that were ended.
   HostPlaces places_ ABSL_GUARDED_BY(mutex_);
   CondVar changed_;
   ReadWatch read_watch_ ABSL_GUARDED_BY(mutex_);
-  int forgotten_count_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last look
+  int forgotten_count_ ABSL_GUARDED_BY(mutex_) = 0;  // since the last check
   SteadyTime paced_until_ ABSL_GUARDED_BY(mutex_) = SteadyTime::min();
   bool ended_ ABSL_GUARDED_BY(mutex_) = false;
-  // Whoever is connected then never ends by itself.
+  // After this time remaining connections are aborted, since they never end by
+  // themselves.
   SteadyTime abort_at_ ABSL_GUARDED_BY(mutex_) = SteadyTime::max();
-  // Second descriptors of connections that are being handed over.
+  // Second descriptors of connections being handed over.
   absl::flat_hash_set<int> handing_over_ ABSL_GUARDED_BY(mutex_);
   std::vector<grpc::experimental::ExternalConnectionAcceptor*> idle_
       ABSL_GUARDED_BY(mutex_);
   std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>>
       acceptors_;
-  // Of the guard's thread: when calls are looked at again, if there are more
-  // than there may be; and if there are any.
+  // For the guard thread: when to look at calls again, if there are more than
+  // allowed; and if there are any.
   SteadyTime next_crowd_look_ = SteadyTime::min();
   SteadyTime next_silence_look_ = SteadyTime::min();
   std::thread thread_;

@@ -1,4 +1,4 @@
-// The other end of a connection.
+// The remote end of a connection.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_PEER_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_PEER_H_
 
@@ -8,18 +8,19 @@
 
 namespace attendant {
 
-// Empty of a connection whose peer has gone.
+// Empty for a connection whose peer has gone.
 struct Peer {
-  // Its address, without the port; of IPv6 the network of 64 bits that a host
-  // has for itself, or on a link the host and the link.
+  // The address without the port. For IPv6, the 64-bit network that a host has
+  // to itself; for a link-local address, the host and the link.
   std::string host;
   std::string name;  // as gRPC names it
 };
 
-// `address` is of IPv4 or IPv6; one of IPv4 that is mapped into IPv6 is IPv4's.
+// `address` is an IPv4 or IPv6 address; an IPv4 address mapped into IPv6 is
+// treated as IPv4.
 Peer PeerAt(const sockaddr_in6& address);
 
-// Of a TCP connection.
+// Returns the peer of a TCP connection.
 Peer PeerOf(int connection);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// What connections may take of the server, whatever comes over them.
+// Limits on what connections may consume, whatever is sent over them.
 #ifndef ATTENDANT_SERVICE_CONNECTIONS_TRANSPORT_LIMITS_H_
 #define ATTENDANT_SERVICE_CONNECTIONS_TRANSPORT_LIMITS_H_
 
@@ -16,50 +16,52 @@ inline constexpr int kMinMetadataBytes = 1024;
 inline constexpr int kMaxMetadataBytes = 8192;  // gRPC's own default
 
 struct TransportLimits {
-  // Connections at a time, at least 1; more are refused. No more than a third
-  // of the file descriptors that the process may have, whatever stands here.
+  // Maximum number of connections, >= 1; further ones are refused. Capped at a
+  // third of the file descriptors that the process may have.
   int max_connection_count = 5000;
-  // Calls under way on a connection, at least 1; more wait at the client.
+  // Maximum number of concurrent calls on a connection, >= 1; further ones wait
+  // at the client.
   int max_stream_count = 1000;
-  // A connection without a call for so long is closed; clients connect again
-  // when they need to. An import that brings no message for so long is
-  // cancelled. At least 1.
+  // A connection without calls for this long is closed; clients reconnect on
+  // demand. An import without a message for this long is cancelled. >= 1.
   int idle_seconds = 600;
-  // A connection that is so old is told to go away: clients connect again by
-  // themselves, and send what is new over the new one. At least 1.
+  // A connection of this age is told to go away; clients reconnect by
+  // themselves and send new calls over the new connection. >= 1.
   int age_seconds = 3600;
-  // What calls that are under way on it have then, before they are cancelled
-  // with the connection. At least 1.
+  // How long calls in progress on such a connection may continue before they
+  // are cancelled with it. >= 1.
   int age_grace_seconds = 6 * 3600;
-  // A call whose client does not take a reply for so long, and a second more
-  // for each 64 KiB of it, is cancelled; a connection whose calls do not come
-  // for as long is ended (CallWatch). At least 1.
+  // A call whose client does not take a reply within this time plus 1 s per 64
+  // KiB of it is cancelled; a connection whose calls do not arrive within that
+  // time is ended (CallWatch). >= 1.
   int stall_seconds = 60;
-  // Memory of replies that clients have not taken yet, of all together, in
-  // bytes; at least four messages of the largest size. Above it the calls that
-  // have waited longest are cancelled.
+  // Maximum memory of replies that clients have not taken yet, in bytes, over
+  // all calls; at least four messages of the maximum size. Above it, the calls
+  // that have waited longest are cancelled.
   std::int64_t reply_memory_bytes = std::int64_t{512} << 20;
-  // Memory of requests on their way in, of all connections together, in bytes;
-  // at least four messages of the largest size. Above it gRPC ends calls, with
-  // RESOURCE_EXHAUSTED or CANCELLED, and takes no connections.
+  // Maximum memory of requests being received, in bytes, over all connections;
+  // at least four messages of the maximum size. Above it, gRPC ends calls with
+  // RESOURCE_EXHAUSTED or CANCELLED and accepts no connections.
   std::int64_t request_memory_bytes = std::int64_t{512} << 20;
-  // Metadata of a call, as HTTP/2 counts them: names, values and 32 bytes for
-  // each. More are RESOURCE_EXHAUSTED, by gRPC. In [kMinMetadataBytes,
-  // kMaxMetadataBytes]: what gRPC sends by itself has to fit.
+  // Maximum size of a call's metadata as HTTP/2 counts it: names, values and 32
+  // bytes per entry; gRPC answers larger ones with RESOURCE_EXHAUSTED. In
+  // [kMinMetadataBytes, kMaxMetadataBytes], so that the metadata gRPC itself
+  // sends fits.
   int metadata_bytes = kMaxMetadataBytes;
 };
 
-// InvalidArgument naming a limit that is out of range.
+// InvalidArgument naming the first limit that is out of range.
 absl::Status ValidateTransportLimits(const TransportLimits& limits,
                                      std::int64_t max_message_bytes);
 
-// max_connection_count, or what the process has file descriptors for; the log
-// says so if that is less.
+// Returns max_connection_count, capped by the file descriptors of the process;
+// logs a warning if it is capped.
 int ConnectionsWithinReach(const TransportLimits& limits);
 
-// Sets all but the number of connections. Pings more often than every 10 s
-// without calls end a connection; one whose client does not answer a ping of
-// ours for 20 s, after a minute of silence, is closed.
+// Sets all limits except the number of connections. Also: a client that pings
+// more often than every 10 s without calls loses its connection, and one that
+// does not answer the server's ping, sent after a minute of silence, within 20
+// s is disconnected.
 void SetTransportLimits(const TransportLimits& limits,
                         grpc::ServerBuilder& builder);
 

@@ -1,4 +1,4 @@
-// Answers of core to the wire's.
+// Converts answers from core to the wire.
 #ifndef ATTENDANT_SERVICE_CONVERT_ANSWER_H_
 #define ATTENDANT_SERVICE_CONVERT_ANSWER_H_
 
@@ -13,9 +13,9 @@
 
 namespace attendant {
 
-// All but stats.compute_duration. `snapshot` is the one that answered.
-// ReplyTooLarge as soon as the items alone take more than max_bytes; Cancelled
-// or DeadlineExceeded as `interrupt` says.
+// Fills in all fields except stats.compute_duration. `snapshot` is the one that
+// answered. ReplyTooLarge as soon as the items alone exceed max_bytes;
+// Cancelled or DeadlineExceeded as `interrupt` says.
 absl::Status AttendAnswerToProto(const AttendAnswer& answer,
                                  const Snapshot& snapshot, const ReadMask& mask,
                                  std::int64_t max_bytes,

@@ -1,4 +1,4 @@
-// Approximations of attention, of the wire to core's.
+// Converts approximations of attention from the wire to core.
 #ifndef ATTENDANT_SERVICE_CONVERT_APPROXIMATION_H_
 #define ATTENDANT_SERVICE_CONVERT_APPROXIMATION_H_
 
@@ -8,13 +8,13 @@
 
 namespace attendant {
 
-// With defaults filled in; ranges that core checks are left to it.
-// InvalidArgument, naming a part of `approximation`: no kind, or a number that
-// core takes for a default.
+// Fills in defaults; ranges that core checks are left to core. InvalidArgument,
+// naming a part of `approximation`, if no kind is set or a number would be
+// taken by core for a default.
 absl::StatusOr<Approximation> ApproximationFromProto(
     const v1::Approximation& wire);
 
-// What a reply says of it.
+// Returns the method that a reply reports for `approximation`.
 v1::AttentionMethod MethodToProto(const Approximation& approximation);
 
 }  // namespace attendant

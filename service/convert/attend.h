@@ -1,4 +1,4 @@
-// Queries of the wire to core's.
+// Converts queries from the wire to core.
 #ifndef ATTENDANT_SERVICE_CONVERT_ATTEND_H_
 #define ATTENDANT_SERVICE_CONVERT_ATTEND_H_
 
@@ -8,9 +8,9 @@
 
 namespace attendant {
 
-// All but the catalog, the model, the read mask and the filter (see
-// FilterOfRequest). InvalidArgument names fields of AttendRequest. Ranges,
-// limits and what depends on the catalog are core's to check.
+// Converts all but the catalog, the model, the read mask and the filter (see
+// FilterOfRequest). InvalidArgument names a field of AttendRequest. Core checks
+// ranges, limits and what depends on the catalog.
 absl::StatusOr<AttendQuery> AttendQueryFromProto(const v1::AttendRequest& wire);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// Enums of the wire to core's. Both number their values alike, which enum.cc
-// holds them to.
+// Converts enums between the wire and core. Both use the same numbers, which
+// enum.cc checks.
 #ifndef ATTENDANT_SERVICE_CONVERT_ENUM_H_
 #define ATTENDANT_SERVICE_CONVERT_ENUM_H_
 
@@ -14,14 +14,14 @@
 
 namespace attendant {
 
-// InvalidArgument naming `field`, the number and the names allowed; 0 is named
-// only if `allow_unspecified`.
+// Returns InvalidArgument naming `field`, the number and the allowed names; the
+// name for 0 is included only if `allow_unspecified`.
 absl::Status UnknownEnumValue(const google::protobuf::EnumDescriptor& type,
                               int number, bool allow_unspecified,
                               absl::string_view field);
 
-// The value, or nothing for ..._UNSPECIFIED. InvalidArgument, naming `field`,
-// for a number that the enum does not define.
+// Returns the value, or nothing for ..._UNSPECIFIED. InvalidArgument naming
+// `field` if the enum does not define the number.
 template <typename CoreEnum, typename WireEnum>
 absl::StatusOr<std::optional<CoreEnum>> OptionalEnumFromProto(
     WireEnum value, absl::string_view field) {
@@ -33,7 +33,7 @@ absl::StatusOr<std::optional<CoreEnum>> OptionalEnumFromProto(
   return std::optional<CoreEnum>(static_cast<CoreEnum>(value));
 }
 
-// The same where a value is required.
+// Like OptionalEnumFromProto, but a value is required.
 template <typename CoreEnum, typename WireEnum>
 absl::StatusOr<CoreEnum> RequiredEnumFromProto(WireEnum value,
                                                absl::string_view field) {

@@ -1,4 +1,4 @@
-// Filters of the wire to core's.
+// Converts filters from the wire to core.
 #ifndef ATTENDANT_SERVICE_CONVERT_FILTER_H_
 #define ATTENDANT_SERVICE_CONVERT_FILTER_H_
 
@@ -11,20 +11,21 @@
 
 namespace attendant {
 
-// InvalidArgument names fields under `field`. What must fit the schema, and the
-// limits, are core's to check.
+// InvalidArgument names a field under `field`. Core checks the schema and the
+// limits.
 absl::StatusOr<Filter> FilterFromProto(const v1::Filter& wire,
                                        absl::string_view field);
 
-// A filter as text, or as a message (null: none).
+// Parses a filter given as text or as a message (null: none).
 absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
                                                  const v1::Filter* expression,
                                                  const CatalogSchema& schema,
                                                  int max_depth);
 
-// The filter of a request in its fields filter and filter_expression; nothing
-// if it has none. InvalidArgument if it has both, or a bad one;
-// ResourceExhausted over a limit of the text, or deeper than max_depth.
+// Returns the filter in the request's fields filter and filter_expression;
+// nothing if neither is set. InvalidArgument if both are set or the filter is
+// invalid; ResourceExhausted if the text exceeds a limit or the filter is
+// nested deeper than max_depth.
 template <typename Request>
 absl::StatusOr<std::optional<Filter>> FilterOfRequest(
     const Request& wire, const CatalogSchema& schema, int max_depth) {

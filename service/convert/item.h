@@ -1,4 +1,4 @@
-// Items of the wire to core's and back.
+// Converts items between the wire and core.
 #ifndef ATTENDANT_SERVICE_CONVERT_ITEM_H_
 #define ATTENDANT_SERVICE_CONVERT_ITEM_H_
 
@@ -15,22 +15,22 @@
 
 namespace attendant {
 
-// InvalidArgument names a field of AttributeValue. What the attribute's type
-// asks of the value is checked by core.
+// InvalidArgument names a field of AttributeValue. Core checks the value
+// against the attribute's type.
 absl::StatusOr<AttributeValue> AttributeFromProto(
     const v1::AttributeValue& wire);
 
-// InvalidArgument names fields as in "keys[text].float32_le" or
-// "attributes[price]". What the item must be to fit the schema is checked by
-// core when it is written.
+// InvalidArgument names a field such as "keys[text].float32_le" or
+// "attributes[price]". Core checks the item against the schema when it is
+// written.
 absl::StatusOr<Item> ItemFromProto(const v1::Item& wire,
                                    const CatalogSchema& schema);
 
-// What the mask reads, and always its id and sequence.
+// Writes the parts that the mask selects, and always id and sequence.
 void ItemToProto(const StoredItem& item, const CatalogSchema& schema,
                  const ReadMask& mask, v1::Item* wire);
 
-// The masked attributes of an item.
+// Writes the attributes that the mask selects.
 void AttributesToProto(
     std::span<const std::pair<int, AttributeValue>> attributes,
     const CatalogSchema& schema, const ReadMask& mask,

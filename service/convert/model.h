@@ -1,4 +1,4 @@
-// Attention models of the wire to core's and back.
+// Converts attention models between the wire and core.
 #ifndef ATTENDANT_SERVICE_CONVERT_MODEL_H_
 #define ATTENDANT_SERVICE_CONVERT_MODEL_H_
 
@@ -14,12 +14,13 @@
 
 namespace attendant {
 
-// What it computes; its name is left to the caller. InvalidArgument, naming a
-// field of the message, if a part is missing or not made of floats; core checks
-// shapes and numbers.
+// Converts everything but the name. InvalidArgument, naming a field of the
+// message, if a part is missing or its bytes are not floats; core checks shapes
+// and numbers.
 absl::StatusOr<AttentionModel> ModelFromProto(const v1::AttentionModel& wire);
 
-// InvalidArgument naming "probes[i]...."; core checks shapes and numbers.
+// InvalidArgument names a field such as "probes[i]...."; core checks shapes and
+// numbers.
 absl::StatusOr<std::vector<ProjectionProbe>> ProbesFromProto(
     const google::protobuf::RepeatedPtrField<v1::ProjectionProbe>& wire);
 

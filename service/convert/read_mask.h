@@ -1,4 +1,4 @@
-// Which parts of an item come back.
+// Selects which parts of an item are returned.
 #ifndef ATTENDANT_SERVICE_CONVERT_READ_MASK_H_
 #define ATTENDANT_SERVICE_CONVERT_READ_MASK_H_
 
@@ -17,7 +17,7 @@ struct ReadMask {
   std::bitset<kMaxKeyFields> keys;  // by key field of the schema
   bool value = false;
   bool opaque_value = false;
-  std::vector<bool> attributes;  // one for each of the schema
+  std::vector<bool> attributes;  // one entry per attribute of the schema
 
   // True if some attribute is read.
   bool any_attributes = false;
@@ -25,14 +25,14 @@ struct ReadMask {
   static ReadMask All(const CatalogSchema& schema);
 };
 
-// Paths: "keys", "keys.FIELD", "value", "opaque_value", "attributes",
+// Valid paths: "keys", "keys.FIELD", "value", "opaque_value", "attributes",
 // "attributes.NAME", and "*" for all. InvalidArgument, naming
-// "read_mask.paths[i]", for any other, or a key field or attribute not
-// declared.
+// "read_mask.paths[i]", for any other path, and for a key field or attribute
+// that is not declared.
 absl::StatusOr<ReadMask> ReadMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema);
 
-// A text that is the same for masks that read the same.
+// Returns the same text for all masks that select the same parts.
 std::string CanonicalText(const ReadMask& mask);
 
 }  // namespace attendant

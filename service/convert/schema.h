@@ -1,4 +1,4 @@
-// Schemas, text encoders and catalogs of the wire to core's and back.
+// Converts schemas, text encoders and catalogs between the wire and core.
 #ifndef ATTENDANT_SERVICE_CONVERT_SCHEMA_H_
 #define ATTENDANT_SERVICE_CONVERT_SCHEMA_H_
 
@@ -14,19 +14,19 @@
 
 namespace attendant {
 
-// Fields are named as in "schema.key_fields[0].score_kind". Core validates what
-// the wire can express and a catalog can't hold.
+// Errors name fields such as "schema.key_fields[0].score_kind". Core rejects
+// schemas that the wire can express but a catalog can't have.
 absl::StatusOr<CatalogSchema> SchemaFromProto(const v1::CatalogSchema& wire);
 void SchemaToProto(const CatalogSchema& schema, v1::CatalogSchema* wire);
 
-// The encoders for fields of `schema`, at most one each. Fields are named as in
-// "text_encoders[0].key_field".
+// Returns the encoders for key fields of `schema`, at most one per field.
+// Errors name fields such as "text_encoders[0].key_field".
 absl::StatusOr<std::vector<CatalogSet::FieldEncoder>> EncodersFromProto(
     const google::protobuf::RepeatedPtrField<v1::TextEncoder>& wire,
     const CatalogSchema& schema);
 
-// `key_fields` with the defaults changed that the request's mask names. A
-// default that is named but not set goes back to the documented one.
+// Returns `key_fields` with the defaults that the request's mask names changed.
+// A default that is named but not set is reset to its documented value.
 absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
     const v1::UpdateCatalogRequest& request,
     std::vector<KeyFieldSchema> key_fields);
@@ -35,7 +35,7 @@ void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire);
 void ServerMemoryToProto(const CatalogSet::MemoryUse& memory,
                          v1::ServerMemory* wire);
 
-// All, with the warnings that are at hand: of the last index build and of its
+// Fills in all fields, with the warnings about the last index build and its
 // files.
 void CatalogToProto(const LiveCatalog& catalog, v1::Catalog* wire);
 

@@ -1,5 +1,5 @@
-// Histories and what attention makes of sequences, of the wire to core's and
-// back.
+// Converts histories and results of sequence attention between the wire and
+// core.
 #ifndef ATTENDANT_SERVICE_CONVERT_SEQUENCE_H_
 #define ATTENDANT_SERVICE_CONVERT_SEQUENCE_H_
 
@@ -16,18 +16,18 @@
 
 namespace attendant {
 
-// ReplyTooLarge if the floats alone take more than max_bytes.
+// ReplyTooLarge if the floats alone exceed max_bytes.
 absl::Status ContextToProto(const SequenceContext& context,
                             std::int64_t max_bytes,
                             v1::ContextualizeResponse* wire);
 
-// All but the catalog, the model and the filter (see FilterOfRequest). Limits
-// and what depends on the catalog are core's to check.
+// Converts all but the catalog, the model and the filter (see FilterOfRequest).
+// Core checks limits and what depends on the catalog.
 absl::StatusOr<RankQuery> RankQueryFromProto(
     const v1::RankCandidatesRequest& wire);
 
-// All but compute_duration. `snapshot` is the one that answered. ReplyTooLarge
-// as soon as the candidates alone take more than max_bytes.
+// Fills in all fields except compute_duration. `snapshot` is the one that
+// answered. ReplyTooLarge as soon as the candidates alone exceed max_bytes.
 absl::Status RankAnswerToProto(const RankAnswer& answer,
                                const Snapshot& snapshot, std::int64_t max_bytes,
                                v1::RankCandidatesResponse* wire);

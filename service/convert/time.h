@@ -1,4 +1,4 @@
-// Moments of the wire to absl::Time and back.
+// Converts times and durations between the wire and Abseil.
 #ifndef ATTENDANT_SERVICE_CONVERT_TIME_H_
 #define ATTENDANT_SERVICE_CONVERT_TIME_H_
 
@@ -11,14 +11,14 @@
 
 namespace attendant {
 
-// InvalidArgument naming "seconds" or "nanos" outside of what a
-// google.protobuf.Timestamp may hold: the years 1 to 9999.
+// InvalidArgument naming "seconds" or "nanos" if the value is outside the range
+// of google.protobuf.Timestamp, years 1 to 9999.
 absl::StatusOr<absl::Time> TimeFromProto(
     const google::protobuf::Timestamp& wire);
 void TimeToProto(absl::Time time, google::protobuf::Timestamp* wire);
 
-// InvalidArgument naming `field` outside of what a google.protobuf.Duration may
-// hold, or with seconds and nanos of different signs.
+// InvalidArgument naming `field` if the value is outside the range of
+// google.protobuf.Duration, or seconds and nanos have different signs.
 absl::StatusOr<absl::Duration> DurationFromProto(
     const google::protobuf::Duration& wire, absl::string_view field);
 // duration >= 0.

@@ -1,4 +1,4 @@
-// The opaque tokens that replies carry, as base64url texts.
+// Opaque tokens in replies, as base64url text.
 #ifndef ATTENDANT_SERVICE_CONVERT_TOKENS_H_
 #define ATTENDANT_SERVICE_CONVERT_TOKENS_H_
 
@@ -10,26 +10,27 @@
 
 namespace attendant {
 
-// Stands for a state of a catalog; sequence >= 0.
+// Returns the token for a state of a catalog; sequence >= 0.
 std::string StateToken(absl::string_view catalog_uid, std::int64_t sequence);
 
-// The state of a catalog after its write of this number.
+// The state of a catalog after the write with number `sequence`.
 struct CatalogState {
   std::string catalog_uid;
   std::int64_t sequence = 0;
 };
 
-// What a token stands for. InvalidArgument naming `field` if it is not one.
+// Returns what a token stands for. InvalidArgument naming `field` if it is
+// invalid.
 absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
                                              absl::string_view field);
 
-// Says where the next page begins: after the entry `after` of the listing
-// `listing`, a text without line breaks that tells apart requests whose pages
-// must not mix.
+// Returns the token for the page that begins after the entry `after` of
+// `listing`. `listing` is a text without line breaks that distinguishes
+// requests whose pages must not be mixed.
 std::string PageToken(absl::string_view listing, absl::string_view after);
 
-// The `after` of a token, or "" for an empty one. InvalidArgument naming
-// "page_token" if it is not a token of this listing.
+// Returns the `after` of a token, or "" for an empty token. InvalidArgument
+// naming "page_token" if it is not a token of this listing.
 absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
                                            absl::string_view listing);
 

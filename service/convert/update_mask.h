@@ -1,4 +1,4 @@
-// Which parts of an item a request changes.
+// Selects which parts of an item a request changes.
 #ifndef ATTENDANT_SERVICE_CONVERT_UPDATE_MASK_H_
 #define ATTENDANT_SERVICE_CONVERT_UPDATE_MASK_H_
 
@@ -18,19 +18,20 @@ struct UpdateMask {
   bool value = false;
   bool opaque_value = false;
   bool all_attributes = false;
-  std::vector<bool> attributes;  // one for each of the schema
+  std::vector<bool> attributes;  // one entry per attribute of the schema
 };
 
-// Paths: "keys", "keys.FIELD", "value", "opaque_value", "attributes",
+// Valid paths: "keys", "keys.FIELD", "value", "opaque_value", "attributes",
 // "attributes.NAME". InvalidArgument, naming "update_mask.paths[i]", for any
-// other, or what the schema does not declare; naming "update_mask.paths" if
-// there is none.
+// other path and for what the schema does not declare; naming
+// "update_mask.paths" if there are no paths.
 absl::StatusOr<UpdateMask> UpdateMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema);
 
-// The change that an item stands for: what the mask names becomes as it is in
-// the item, or goes where the item lacks it. Without a mask: what it has. The
-// item has one entry a key field.
+// Returns the change that `item` describes: each part that the mask names takes
+// its value from the item, or is removed if the item lacks it. Without a mask,
+// the parts that the item has are changed. The item must have one entry per key
+// field.
 ItemPatch PatchOf(Item item, const std::optional<UpdateMask>& mask);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Vectors of the wire to floats and back.
+// Converts vectors between the wire and floats.
 #ifndef ATTENDANT_SERVICE_CONVERT_VECTOR_H_
 #define ATTENDANT_SERVICE_CONVERT_VECTOR_H_
 
@@ -12,20 +12,20 @@
 
 namespace attendant {
 
-// At least one component; core checks their number and that they are finite.
-// InvalidArgument names the field within the message: put the path of the
-// message before it with PrefixField, or give it.
+// Requires at least one component; core checks the number of components and
+// that they are finite. InvalidArgument names the field within the message:
+// prepend the message's path with PrefixField, or pass `path`.
 absl::StatusOr<std::vector<float>> VectorFromProto(const v1::Vector& vector);
 
-// The same, of the message at `path`.
+// Like VectorFromProto above, with errors that name fields under `path`.
 absl::StatusOr<std::vector<float>> VectorFromProto(const v1::Vector& vector,
                                                    absl::string_view path);
 
-// As packed floats, which every client reads alike.
+// Writes packed floats, which every client can read.
 void VectorToProto(std::span<const float> components, v1::Vector* vector);
 
-// Little-endian binary32, 4 bytes each. InvalidArgument naming `field` if the
-// size is not a multiple of 4.
+// Reads little-endian binary32, 4 bytes each. InvalidArgument naming `field` if
+// the size is not a multiple of 4.
 absl::StatusOr<std::vector<float>> FloatsFromBytes(const std::string& bytes,
                                                    absl::string_view field);
 

@@ -1,4 +1,4 @@
-// An Attend call, which may be answered along with others that wait.
+// An Attend call, which may be answered together with others that wait.
 #ifndef ATTENDANT_SERVICE_HANDLERS_ATTEND_CALL_H_
 #define ATTENDANT_SERVICE_HANDLERS_ATTEND_CALL_H_
 
@@ -15,23 +15,23 @@
 
 namespace attendant {
 
-// A hash of what tells how long a request of a group takes: how many items it
-// wants and how far it looks for them, to a factor of 2, by what it scores, and
-// what it says of masses and values.
+// Returns a hash of what determines how long a request of a group takes: the
+// number of items wanted and how far it searches for them, each to a factor of
+// 2, the score kind, and which masses and values it asks for.
 std::uint64_t EffortOf(const v1::AttendRequest& request);
 
-// Starts a call. The result belongs to gRPC.
+// Starts a call. gRPC owns the result.
 //
-// The worker that takes the call takes along others that wait for the same
-// catalog and can share its passes over the keys, and sends each its reply as
-// soon as that is made. Nothing waits for others to come: with an idle worker
-// every call runs at once, alone. What reads codes, what reads every key from
-// its floats, and what takes a way of its own (filters, draws, several heads)
-// are never taken along together, so that no light query waits for a heavy one
-// longer than the queue makes it.
+// The worker that takes the call also takes waiting calls for the same catalog
+// that can share its passes over the keys, and sends each reply as soon as it
+// is ready. Calls never wait for others to arrive: if a worker is idle, a call
+// runs at once, alone. Calls that read codes, calls that read every key from
+// its floats, and calls that need separate processing (filters, draws, several
+// heads) are never batched together, so that a light query waits for a heavy
+// one no longer than the queue makes it.
 //
-// Where a worker is free, a call that is known to be light is answered before
-// the function returns, so many at a time (LightQueries::MostAtOnce).
+// If a worker is free, a call that is known to be light is answered before this
+// function returns, up to LightQueries::MostAtOnce at a time.
 grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
                                           LightQueries& light_queries,
                                           grpc::CallbackServerContext* context,

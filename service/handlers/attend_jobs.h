@@ -1,5 +1,5 @@
-// Answers requests to attend over one state of a catalog, in passes over its
-// keys that they share.
+// Answers Attend requests over one state of a catalog, sharing passes over its
+// keys.
 #ifndef ATTENDANT_SERVICE_HANDLERS_ATTEND_JOBS_H_
 #define ATTENDANT_SERVICE_HANDLERS_ATTEND_JOBS_H_
 
@@ -17,22 +17,22 @@
 
 namespace attendant {
 
-// Nothing is null.
+// One request. No pointer may be null.
 struct AttendJob {
   const v1::AttendRequest* request = nullptr;
   const Interrupt* interrupt = nullptr;
-  // What the response may take, read when it is made.
+  // Maximum size of the response, read when it is built.
   const std::int64_t* max_bytes = nullptr;
   v1::AttendResponse* response = nullptr;
-  // Of an answer; without one, how far it came.
+  // Trace of the answer; without an answer, of the stages reached.
   CallTrace* trace = nullptr;
 };
 
-// Calls answered(job, status) once for each job, as soon as it is known, in any
-// order; nothing of the job is looked at afterwards. On OK its response is
-// filled in, also with its plan if the request asks for that; its items alone
-// fit into max_bytes. Errors are each job's own: those of core's Attend, and
-// ReplyTooLarge. Counts them in the backend's metrics.
+// Calls answered(job, status) exactly once per job, in any order, as soon as
+// its result is known; the job is not accessed afterwards. On OK its response
+// is filled in, with the plan if the request asks for it; its items alone fit
+// into max_bytes. Each job has its own errors: those of core's Attend, and
+// ReplyTooLarge. Counts the answers in the backend's metrics.
 void AnswerJobs(
     Backend& backend, const Snapshot& snapshot, std::span<const AttendJob> jobs,
     absl::FunctionRef<void(std::size_t job, absl::Status)> answered);

@@ -1,8 +1,9 @@
 // One function for each unary method: validate, call core, convert.
 //
-// All are thread-safe and stop early, as core does, when `interrupt` says so.
-// On an error the response is not used. Errors are those that the proto files
-// and core name. Lists are of what `scope` holds, and so are their page tokens.
+// All are thread-safe and, like core, stop early when `interrupt` says so. The
+// response is not used after an error. Errors are those documented in the proto
+// files and in core. Lists contain only what `scope` holds, and their page
+// tokens are bound to that scope.
 #ifndef ATTENDANT_SERVICE_HANDLERS_HANDLERS_H_
 #define ATTENDANT_SERVICE_HANDLERS_HANDLERS_H_
 
@@ -23,7 +24,7 @@ absl::Status CreateCatalog(Backend& backend,
                            const v1::CreateCatalogRequest& request,
                            const Interrupt& interrupt,
                            v1::CreateCatalogResponse* response);
-// With a warning for each key field whose attention is an average: see
+// Adds a warning for each key field whose attention is close to an average; see
 // attention_warning.h.
 absl::Status GetCatalog(Backend& backend, const v1::GetCatalogRequest& request,
                         const Interrupt& interrupt,
@@ -36,7 +37,8 @@ absl::Status UpdateCatalog(Backend& backend,
                            const v1::UpdateCatalogRequest& request,
                            const Interrupt& interrupt,
                            v1::UpdateCatalogResponse* response);
-// Does not name an alias that is in its way to who may not name all.
+// The error does not name an alias that blocks the deletion unless `scope`
+// holds all catalogs.
 absl::Status DeleteCatalog(Backend& backend, const CatalogScope& scope,
                            const v1::DeleteCatalogRequest& request,
                            const Interrupt& interrupt,
@@ -66,7 +68,7 @@ absl::Status BatchGetItems(Backend& backend,
                            const v1::BatchGetItemsRequest& request,
                            const Interrupt& interrupt,
                            v1::BatchGetItemsResponse* response);
-// A page ends early where the reply would not fit into a message.
+// A page ends early if the reply would not fit into a message.
 absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
                        const Interrupt& interrupt,
                        v1::ListItemsResponse* response);

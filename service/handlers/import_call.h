@@ -1,4 +1,4 @@
-// An import stream: message by message, each durable before the next is read.
+// An import stream: each message is made durable before the next is read.
 #ifndef ATTENDANT_SERVICE_HANDLERS_IMPORT_CALL_H_
 #define ATTENDANT_SERVICE_HANDLERS_IMPORT_CALL_H_
 
@@ -20,18 +20,18 @@ namespace attendant {
 
 inline constexpr int kMaxImportBatchSize = 4096;
 
-// Reads a message, imports its items by one synced write on a worker, replies,
-// and only then reads on: a slow disk holds the client back through HTTP/2's
-// flow control, and nothing piles up here. Only the first message may be turned
-// away for what else waits, and any once the server drains. An error ends the
-// stream; what an earlier reply acknowledged is durable. Lives until gRPC is
-// done with it.
+// Reads a message, imports its items in one synced write on a worker, replies,
+// and only then reads the next: with a slow disk, HTTP/2 flow control applies
+// backpressure to the client, and nothing accumulates here. Only the first
+// message may be refused because too much else waits; any message may be
+// refused once the server drains. An error ends the stream; what an earlier
+// reply acknowledged is durable. Lives until gRPC is done with it.
 class ImportCall final
     : public RecordedCall<
           grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>>,
       public Work {
  public:
-  // Starts to read. The result belongs to gRPC.
+  // Starts to read. gRPC owns the result.
   static ImportCall* Start(Backend& backend, WorkerPool& pool,
                            grpc::CallbackServerContext& context);
 
@@ -39,21 +39,21 @@ class ImportCall final
   void OnWriteDone(bool ok) override;
   void Run() override;
   void Refuse(const absl::Status& status) override { Finish(status); }
-  // Gives up its place if it waits.
+  // Removes the call from the queue if it waits there.
   void OnCancel() override;
 
  private:
   ImportCall(Backend& backend, WorkerPool& pool,
              grpc::CallbackServerContext& context);
 
-  // Handles request_bytes_ and fills response_bytes_.
+  // Handles request_bytes_ and fills in response_bytes_.
   absl::Status Handle();
   absl::Status FindTarget(const v1::ImportItemsRequest& request);
   absl::Status ImportMessage(const v1::ImportItemsRequest& request,
                              v1::ImportItemsResponse* response);
 
   WorkerPool& pool_;
-  // Touched by one reaction or by the worker, never by two at a time.
+  // Accessed by one reaction or by the worker, never by two at a time.
   grpc::ByteBuffer request_bytes_;
   grpc::ByteBuffer response_bytes_;
   std::shared_ptr<LiveCatalog> catalog_;  // null before the first message

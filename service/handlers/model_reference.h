@@ -1,4 +1,4 @@
-// Models that requests name.
+// Looks up models that requests name.
 #ifndef ATTENDANT_SERVICE_HANDLERS_MODEL_REFERENCE_H_
 #define ATTENDANT_SERVICE_HANDLERS_MODEL_REFERENCE_H_
 
@@ -12,13 +12,13 @@
 
 namespace attendant {
 
-// The model referred to, the newest of its name without a version. NotFound, or
-// InvalidArgument naming a part of `field`.
+// Returns the model that `wire` names; the newest version if it gives none.
+// NotFound, or InvalidArgument naming a part of `field`.
 absl::StatusOr<std::shared_ptr<const ModelVersion>> FindModelVersion(
     const ModelSet& models, const v1::ModelReference& wire,
     absl::string_view field);
 
-// The same without when it was made and how symmetric it is.
+// Like FindModelVersion, without the creation time and the symmetry.
 absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
                                      const v1::ModelReference& wire,
                                      absl::string_view field);
