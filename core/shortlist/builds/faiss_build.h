@@ -1,4 +1,4 @@
-// Which FAISS this is.
+// The FAISS release that this program is built with.
 #ifndef ATTENDANT_CORE_SHORTLIST_BUILDS_FAISS_BUILD_H_
 #define ATTENDANT_CORE_SHORTLIST_BUILDS_FAISS_BUILD_H_
 
@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// The version that indexes are built with, as "1.7.3".
+// Returns the version of FAISS that builds indexes, such as "1.7.3".
 std::string FaissVersion();
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Work split among threads. Internal.
+// Splits work among threads. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_BUILDS_FOR_EACH_PART_H_
 #define ATTENDANT_CORE_SHORTLIST_BUILDS_FOR_EACH_PART_H_
 
@@ -10,10 +10,10 @@
 
 namespace attendant {
 
-// Calls work(begin, end) for thread_count >= 1 equal parts of [0, count), each
-// in a thread of its own but for the last, which the caller does itself, as it
-// does those for which the system has no more threads. Returns when all are
-// done; of what they throw, the first part's is thrown again.
+// Calls work(begin, end) for thread_count >= 1 equal parts of [0, count). The
+// caller runs the last part; every other part runs in a thread of its own, or
+// in the caller's if the system has no more threads. Returns when all parts are
+// done. If parts throw, rethrows the exception of the first of them.
 template <typename Work>
 void ForEachPart(std::int64_t count, std::int64_t thread_count, Work work) {
   std::vector<std::exception_ptr> failures(

@@ -1,4 +1,4 @@
-// How builds end: on request, and without an exception. Internal.
+// Ends builds on request, and turns their exceptions into errors. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_BUILDS_GUARD_BUILD_H_
 #define ATTENDANT_CORE_SHORTLIST_BUILDS_GUARD_BUILD_H_
 
@@ -12,8 +12,9 @@
 
 namespace attendant {
 
-// Whether a build is not wanted any more; null: nobody says so. Asked often,
-// and lets others work meanwhile (MakeWay): not where others wait for a lock.
+// True if the build is no longer wanted; null is never cancelled. To be called
+// often. It yields to other work (MakeWay), so do not call it while others wait
+// for a lock that the caller holds.
 inline bool IsCancelled(const std::atomic<bool>* cancelled) {
   MakeWay();
   return cancelled != nullptr && cancelled->load(std::memory_order_relaxed);
@@ -22,8 +23,9 @@ inline absl::Status BuildCancelled() {
   return absl::CancelledError("the build was cancelled");
 }
 
-// What `build` returns, a Status or StatusOr. ResourceExhausted if it runs out
-// of memory; Internal for what else it throws, as FAISS does.
+// Returns what `build` returns, a Status or StatusOr. ResourceExhausted if it
+// runs out of memory; Internal for any other std::exception, as thrown by
+// FAISS.
 template <typename Build>
 auto GuardBuild(Build build) -> decltype(build()) {
   try {

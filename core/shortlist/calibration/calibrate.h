@@ -1,4 +1,4 @@
-// How many lists a scan should visit. Internal.
+// Calibration of how many lists a scan should visit. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATION_CALIBRATE_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATION_CALIBRATE_H_
 
@@ -12,7 +12,7 @@
 
 namespace attendant {
 
-// The lists to visit for so many neighbours.
+// The number of lists to visit to find a number of neighbours.
 struct ProbeDepth {
   std::int64_t neighbour_count = 0;
   std::int64_t probe_count = 1;
@@ -20,47 +20,52 @@ struct ProbeDepth {
 
 struct Calibration {
   std::int64_t probe_count = 1;
-  double recall = 0;  // of moved keys, by the target's margin
-  // By the number of lists visited, from 1 to all.
+  double recall = 0;  // of moved keys, at the target's margin
+  // Mean recall by the number of lists visited, from 1 to all.
   std::vector<float> recalls;
-  // What the target takes for more neighbours, ascending in both; the first is
-  // that of probe_count. At least one.
+  // Lists that the target recall takes for more neighbours, ascending in both;
+  // the first is that of probe_count. Never empty.
   std::vector<ProbeDepth> depths;
 
-  // SampleMargins::MarginFor of recalls (i + 1) / kRecallSteps; empty where
-  // there is nothing to choose.
+  // margins[i] is SampleMargins::MarginFor of recall (i + 1) / kRecallSteps;
+  // empty if there is nothing to choose.
   static constexpr std::size_t kRecallSteps = 1000;
   std::vector<float> margins;
 
-  // The margin for a mean recall in (0, 1], rounded up to a step.
+  // Returns the margin for a mean recall in (0, 1], rounded up to a step.
   std::optional<float> MarginFor(double wanted) const;
-  // Of what one list, the least that is visited, finds beyond a mean recall, a
-  // half: keys that were not moved may find less than `recalls`, and so may one
-  // list that was chosen by codes.
+  // Returns half of the recall that one list, the fewest that are visited,
+  // finds beyond the mean recall `wanted`. Only half, because keys that were
+  // not moved may find less than `recalls`, and so may a single list chosen by
+  // codes.
   double SpareRecall(double wanted) const {
     return std::max(0.0, double{recalls.front()} - wanted) / 2;
   }
-  // Keys that margins count from, of which a share of `rate` is eligible.
+  // Number of best keys from which margins are counted, if a share `rate` of
+  // the keys is eligible.
   double SoughtCount(double rate) const {
     return static_cast<double>(depths.front().neighbour_count) / rate;
   }
 
-  // The lists to visit for the best neighbour_count keys, by the straight line
-  // between the logarithms of two depths, or through the last two beyond them.
-  // A filter that passes a share s of the keys, whichever they are, passes as
-  // much of the best n / s as of those in any list: to find its best n takes
-  // the lists of the best n / s. Not below probe_count; may be above the number
-  // of lists.
+  // Returns the lists to visit for the best neighbour_count keys. Interpolates
+  // on a straight line between the logarithms of two depths; beyond the last
+  // depth, extends the line through the last two. At least probe_count; may
+  // exceed the number of lists.
+  //
+  // A filter that passes a share s of the keys, independently of where they
+  // are, passes the same share of the best n / s and of the keys in any list:
+  // finding its best n takes the lists of the best n / s.
   double ProbesFor(double neighbour_count) const;
 
-  // The least lists that reach another mean recall, in (0, 1].
+  // Returns the least number of lists that reaches the mean recall `wanted`, in
+  // (0, 1].
   std::int64_t ProbesForRecall(double wanted) const;
 };
 
-// Finds the least number of lists at which the mean recall of sample queries of
-// the lists' keys reaches the target, by looking where the lists of their
-// neighbours stand in each query's order of lists; and the margins. The same
-// for any number of threads.
+// Finds the least number of lists at which the mean recall of the sample
+// queries reaches the target, from the places that the lists of their
+// neighbours have in each query's order of lists; and the margins. The result
+// does not depend on the number of threads.
 Calibration Calibrate(const InvertedLists& lists, const SampleQueries& sample,
                       double target_recall, int thread_count);
 

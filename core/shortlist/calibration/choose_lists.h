@@ -1,4 +1,4 @@
-// How many lists keys are best kept in. Internal.
+// Chooses how many lists to keep keys in. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATION_CHOOSE_LISTS_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATION_CHOOSE_LISTS_H_
 
@@ -8,11 +8,11 @@
 
 namespace attendant {
 
-// Merges lists, which lie in the order of the tree's places and have these
-// sums, as far as makes a query cheaper, and summarises them. With few lists
-// there is little to rank, but more to visit: where keys have clusters, a list
-// for each is best, and how many there are shows in what sample queries must
-// visit.
+// Merges lists as far as this makes queries cheaper, and summarises them. The
+// lists are in the order of the tree's places, and `sums` are theirs. Fewer
+// lists cost less to rank, but more to visit: if keys form clusters, one list
+// for each is best, and how many clusters there are shows in what sample
+// queries must visit.
 void ChooseLists(const ListTree& tree, const SampleQueries& sample,
                  const ListSums& sums, std::uint64_t seed, int thread_count,
                  InvertedLists& lists);

@@ -1,5 +1,5 @@
-// How far an index must look for the recall that is asked for, and what that
-// costs. Internal.
+// How wide an index must look for a wanted recall, and what that costs.
+// Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATION_RECALL_CURVE_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATION_RECALL_CURVE_H_
 
@@ -15,43 +15,46 @@
 
 namespace attendant {
 
-// Learned from at what width (candidates of a graph, buckets, codes: the wider,
-// the more is found) the neighbours of sample queries are found. Immutable once
-// all are added.
+// Learned from the widths at which the neighbours of sample queries are found.
+// A width counts candidates of a graph, buckets or codes; a greater width finds
+// more. Immutable after Finish.
 class RecallCurve {
  public:
-  // Of a neighbour that no width found.
+  // Width of a neighbour that no width found.
   static constexpr std::int64_t kNever = INT64_MAX;
 
   RecallCurve() = default;
-  // sample must outlive the calls of Add.
+  // `sample` must outlive the calls of Add.
   explicit RecallCurve(const SampleQueries& sample);
 
-  // widths[i] is the least width at which the i-th neighbour of query q is
-  // found; each query once.
+  // Adds query q, once for each query. widths[i] is the least width at which
+  // its i-th neighbour is found.
   void Add(std::int64_t q, std::span<const std::int64_t> widths);
-  // After the last Add.
+  // To be called once, after the last Add.
   void Finish();
 
-  // The width for a mean recall, in (0, 1], among so many best keys, or nothing
-  // if it was not reached on the sample queries. Between two recalls and two
-  // numbers of neighbours learned from, on the straight line between logarithms
-  // of widths; beyond the last number through the last two. Not below that of
-  // the first number. A filter that passes a share s of the keys, whichever
-  // they are, passes as much of the best n / s: to find its best n takes the
+  // Returns the width for a mean recall, in (0, 1], among the neighbour_count
+  // best keys; nullopt if the sample queries did not reach it. Interpolates on
+  // straight lines between logarithms of widths, both between two recalls and
+  // between two numbers of neighbours learned from; beyond the last number,
+  // extends the line through the last two. At least the width of the first
+  // number.
+  //
+  // A filter that passes a share s of the keys, independently of where they
+  // are, passes the same share of the best n / s: finding its best n takes the
   // width of the best n / s.
   std::optional<double> WidthFor(double recall, double neighbour_count) const;
 
-  // Mean recall of the sample queries' first number of neighbours, at the
-  // greatest recall learned from that `width` reaches.
+  // Returns the greatest recall learned from that `width` reaches, as mean
+  // recall of the sample queries' first number of neighbours.
   double RecallAt(double width) const;
 
   void Save(ByteSink& sink) const;
-  // DataLoss if they are bytes of none.
+  // DataLoss if the bytes are no such curve.
   static absl::StatusOr<RecallCurve> Load(ByteSource& source);
 
  private:
-  // widths[i]: least width of the i-th recall learned from, or kNever.
+  // widths[i] is the least width of the i-th recall learned from, or kNever.
   struct Depth {
     std::int64_t neighbour_count = 0;
     std::vector<std::int64_t> widths;
@@ -64,17 +67,17 @@ class RecallCurve {
   std::vector<Depth> depths_;
 };
 
-// Points (width, cost), joined by straight lines.
+// Points (width, cost) joined by straight lines.
 class CostCurve {
  public:
-  // Of ascending widths > 0; at least one before At is called.
+  // Adds a point. Widths are > 0 and ascending. At requires at least one point.
   void Add(double width, double cost) { points_.emplace_back(width, cost); }
-  // In proportion below the first point; beyond the last on the line through
-  // the last two.
+  // Returns the cost at `width`: proportional to the width below the first
+  // point; beyond the last point on the line through the last two.
   double At(double width) const;
 
   void Save(ByteSink& sink) const;
-  // DataLoss if they are bytes of none.
+  // DataLoss if the bytes are no such curve.
   static absl::StatusOr<CostCurve> Load(ByteSource& source);
 
  private:

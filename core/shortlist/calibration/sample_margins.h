@@ -1,4 +1,4 @@
-// How far below what its best keys are expected to score a query must look for
+// How far below the score expected of its best keys a query must look for
 // lists. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATION_SAMPLE_MARGINS_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATION_SAMPLE_MARGINS_H_
@@ -12,22 +12,24 @@
 
 namespace attendant {
 
-// Learned from sample queries and the keys that these were moved from. The
-// margin of a list, for a query, is by how much its score is below
-// ListMeans::ExpectedScore of the query's neighbours. A query whose neighbours
-// lie in one list then visits few, and one between all lists many, while a
-// number that is the same for all would be too great for most. Immutable.
+// Learned from sample queries and from the keys that these were moved from. A
+// list's margin for a query is the distance of its score below
+// ListMeans::ExpectedScore of the query's neighbours. With one margin for all,
+// a query whose neighbours lie in one list visits few lists, and one between
+// all lists visits many; a fixed number of lists would be too great for most
+// queries. Immutable.
 class SampleMargins {
  public:
-  // `lists` must outlive it. The same for any number of threads.
+  // `lists` must outlive the object. The result does not depend on the number
+  // of threads.
   SampleMargins(const InvertedLists& lists, const SampleQueries& sample,
                 int thread_count);
 
-  // The least margin at which queries find a mean share of `recall` of their
-  // neighbours, in (0, 1], whichever of the two kinds they are of.
+  // Returns the least margin at which the mean share of neighbours found is at
+  // least `recall`, in (0, 1], both for moved keys and for keys as they are.
   float MarginFor(double recall) const;
 
-  // The share that the moved keys find within the margin.
+  // Returns the share of their neighbours that moved keys find within `margin`.
   double RecallAt(float margin) const;
 
   // What a sample query visits, in the mean.
@@ -38,11 +40,11 @@ class SampleMargins {
   Visits MeanVisits(float margin) const;
 
  private:
-  // Of one kind of queries.
+  // One kind of sample queries: moved keys, or keys as they are.
   struct Kind {
     std::vector<float> scores;    // [queries, lists]
     std::vector<float> expected;  // [queries]
-    std::vector<float> margins;   // of neighbours' lists, ascending
+    std::vector<float> margins;   // of the neighbours' lists, ascending
   };
 
   Kind Try(std::int64_t query_count, const SampleQueries& sample, bool moved,

@@ -15,15 +15,16 @@
 
 namespace attendant {
 
-// The rows of a segment, each in the list of a training that its key belongs
-// to, so that a query which visits some lists finds what they have of the
-// segment without a look at every row. A list is a chain from its newest row to
-// its oldest. One writer assigns rows while readers collect those below the
-// row_end of their snapshot, without locks; publication must synchronise, as
-// that of the rows.
+// Assigns the rows of a segment to the lists of a training, so that a query
+// which visits some lists finds their rows in the segment without looking at
+// every row. A list is a chain from its newest row to its oldest.
+//
+// One writer assigns rows; readers collect those below the row_end of their
+// snapshot at the same time, without locks. Publication of the rows must
+// synchronise.
 class GrowingLists {
  public:
-  // For at most `capacity` rows. The training has an assigner.
+  // Holds at most `capacity` rows. `training` must have an assigner.
   GrowingLists(std::shared_ptr<const IvfTraining> training,
                std::int64_t capacity);
 
@@ -31,23 +32,22 @@ class GrowingLists {
     return training_;
   }
 
-  // Assigns the rows below row_end that are not assigned yet; key_of is empty
-  // for a row without a key, which is in no list. Writer only. Throws
-  // std::bad_alloc; then nothing has changed.
+  // Assigns the rows below row_end that are not assigned yet. key_of returns an
+  // empty span for a row without a key, which is in no list. Writer only.
+  // Throws std::bad_alloc, in which case nothing has changed.
   void Assign(RowIndex row_end,
               absl::FunctionRef<std::span<const float>(RowIndex row)> key_of);
 
-  // The list of an assigned row; -1: none.
+  // Returns the list of an assigned row; -1 if it is in none.
   std::int32_t ListOf(RowIndex row) const {
     return list_of_[static_cast<std::size_t>(row)];
   }
-  // The same of all rows below row_end.
+  // As ListOf, for all rows below row_end.
   std::span<const std::int32_t> ListsBelow(RowIndex row_end) const {
     return {list_of_.data(), static_cast<std::size_t>(row_end)};
   }
 
-  // Sets `rows` to the eligible rows of these lists: list by list, the newest
-  // first.
+  // Sets `rows` to the eligible rows of `lists`, list by list, newest first.
   void Collect(std::span<const std::int32_t> lists,
                const EligibleRows& eligible, std::vector<RowIndex>& rows) const;
 
@@ -57,8 +57,8 @@ class GrowingLists {
   const std::shared_ptr<const IvfTraining> training_;
   RowIndex assigned_end_ = 0;                  // writer only
   std::vector<std::atomic<RowIndex>> newest_;  // by list; -1: none
-  // By row, up to the capacity: the next older row of the same list, -1 for
-  // none, and the list.
+  // By row, up to the capacity: the next older row of the same list, or -1, and
+  // the list.
   std::vector<RowIndex> older_;
   std::vector<std::int32_t> list_of_;
 };

@@ -14,26 +14,27 @@
 
 namespace attendant {
 
-// The lists, how many of them a query visits, and what is known of the others:
-// shared by all indexes of keys that are like those it was learned from, which
-// together answer as one index would. Immutable but for the mass; thread-safe.
+// The lists, how many of them a query visits, and what is known of the rest.
+// Shared by all indexes whose keys are like those it was learned from, so that
+// together they answer as one index. Immutable except for the mass;
+// thread-safe.
 struct IvfTraining {
   std::shared_ptr<const ListMeans> means;
-  // Of other keys. Null in KeyRows, which take none.
+  // Assigns other keys to the lists. Null in KeyRows, which assigns none.
   std::unique_ptr<const ListAssigner> assigner;
   Calibration calibration;
-  double target_recall = 0;  // of who states none
+  double target_recall = 0;  // for queries that state none
   ScoreKind score_kind = ScoreKind::kDot;
-  std::uint64_t seed = 0;  // of the codes' rotation
-  // Of the keys that it was learned from.
+  std::uint64_t seed = 0;  // of the rotation of codes
+  // Statistics of the keys that it was learned from.
   std::int64_t key_count = 0;
-  double square_distance = 0;  // to their lists' means, in the mean
+  double square_distance = 0;  // mean square, to their lists' means
 
-  // Drawn: no two trainings have the same, though they may have learned from
-  // the same keys.
+  // Random: no two trainings have the same id, even if they learned from the
+  // same keys.
   std::uint64_t id = 0;
 
-  // Of the lists that a query does not visit. Not null.
+  // Knowledge of the lists that a query does not visit. Not null.
   std::unique_ptr<LearnedMass> mass;
 
   std::int64_t memory_bytes() const {
@@ -45,8 +46,8 @@ struct IvfTraining {
   }
 };
 
-// How the mass is learned, and learned anew, from the lists of a training whose
-// other fields are set. The seed and all are the training's; one thread.
+// Options for learning and relearning the mass of a training whose other fields
+// are set, with its seed and one thread.
 UnscoredMassOptions MassOptionsOf(const IvfTraining& training);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// What the scan of a query in one index finds out for those in others of the
-// same training. Internal.
+// What the scan of a query in one index leaves for its scans in other indexes
+// of the same training. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_IVF_LIST_CARRY_H_
 #define ATTENDANT_CORE_SHORTLIST_IVF_LIST_CARRY_H_
 
@@ -21,15 +21,16 @@
 
 namespace attendant {
 
-// The lists are those of the training, so they are chosen once; and the mass of
-// those that were not visited is guessed once, from draws among all indexes.
+// The lists are those of the training, so they are chosen only once; and the
+// mass of the lists that were not visited is guessed only once, from draws
+// among all indexes.
 class ListCarry final : public ScanCarry {
  public:
-  // The one that `carry` holds, which is made if there is none yet. Null if
-  // there is none, or if it is of another training.
+  // Returns the ListCarry in `carry`, creating one if `carry` is empty. Null if
+  // `carry` is null, or holds one of another training.
   static ListCarry* Of(std::unique_ptr<ScanCarry>* carry,
                        const IvfTraining& training);
-  // The same, but none is made.
+  // As Of, but never creates one.
   static ListCarry* Find(const std::unique_ptr<ScanCarry>& carry,
                          const IvfTraining& training);
 
@@ -37,30 +38,30 @@ class ListCarry final : public ScanCarry {
 
   bool has_choice() const { return !lists_.empty(); }
   std::span<const std::int32_t> lists() const { return lists_; }
-  // The query's code, once there is a choice; else null.
+  // The coded query once there is a choice; otherwise null.
   const CodedQuery* coded() const { return has_choice() ? &coded_ : nullptr; }
-  // What the choice was made for.
+  // The number of lists that the choice was made for.
   std::int64_t probe_count() const { return probe_count_; }
-  // Keeps what a visit chose for so many lists, and lets another visit have it,
-  // whose pass is that of the same query.
+  // Keep stores what `visit` chose for probe_count lists; ChooseFor gives that
+  // choice to another visit, whose pass must be of the same query.
   void Keep(const ListVisit& visit, std::int64_t probe_count);
   void ChooseFor(ListVisit& visit) const;
 
-  // Notes that the visit has taken all of its lists' eligible keys. Masked:
-  // only some of the index's keys are eligible.
-  // `square_distance`: of the keys from their lists' means, in the mean.
+  // Records that the visit has taken all eligible keys of its lists. masked:
+  // only some of the index's keys are eligible. square_distance: mean square
+  // distance of the keys from their lists' means.
   void Add(const InvertedLists& lists, const ListVisit& visit, bool masked,
            std::int64_t eligible_count, double square_distance);
 
-  // Eligible keys of the InvertedLists that were added.
+  // Number of eligible keys in the InvertedLists that were added.
   std::int64_t eligible_count() const { return eligible_count_; }
 
-  // Notes that of rows which lie in no InvertedLists the eligible ones in the
-  // chosen lists were taken; see GrowingPart and UnscoredMass::Guess. `query`
-  // is the one in their index.
+  // Records that the eligible rows in the chosen lists were taken, for rows
+  // that lie in no InvertedLists; see GrowingPart and UnscoredMass::Guess.
+  // `query` is the query in the index of those rows.
   void AddGrowing(std::span<const std::int32_t> list_of, const ScanQuery& query,
                   std::int64_t eligible_count, std::int64_t taken_count);
-  // Eligible rows of those.
+  // Number of eligible rows that were added by AddGrowing.
   std::int64_t growing_count() const { return growing_count_; }
 
   void Finish(AttentionState& state, ScanStats& stats) override;
@@ -78,11 +79,11 @@ class ListCarry final : public ScanCarry {
   double logit_factor_ = 1;
   std::vector<std::int32_t> lists_;
   std::int64_t probe_count_ = 0;
-  std::vector<float> list_logits_;  // of their means
+  std::vector<float> list_logits_;  // of the lists' means
   std::vector<float> scores_;       // of all lists
   float farther_score_ = 0;
   std::vector<Part> parts_;
-  // Over the parts.
+  // Totals over the parts.
   std::int64_t key_count_ = 0;
   double square_distance_sum_ = 0;
   std::int64_t eligible_count_ = 0;

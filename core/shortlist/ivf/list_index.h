@@ -1,5 +1,5 @@
-// How inverted lists are scanned: which of them, by codes or by floats, and
-// what is then known. Internal.
+// Scans of inverted lists: which lists are visited, from codes or from floats,
+// and what the scan then knows. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_IVF_LIST_INDEX_H_
 #define ATTENDANT_CORE_SHORTLIST_IVF_LIST_INDEX_H_
 
@@ -35,9 +35,9 @@ class ListScratch;
 
 class ListIndex : public IvfIndex {
  public:
-  // Of rows [0, row_count), those in `lists` have keys. The lists' means are
-  // the training's. Values that are not the keys are pooled from codes if these
-  // are given.
+  // The keys in `lists` are those of rows in [0, row_count). The lists' means
+  // must be the training's. Values that are not the keys are pooled from codes
+  // if `values` is given.
   ListIndex(InvertedLists lists, std::int64_t row_count,
             std::shared_ptr<const IvfTraining> training,
             std::optional<ListValues> values = std::nullopt);
@@ -64,7 +64,7 @@ class ListIndex : public IvfIndex {
   }
   std::span<const float> Key(RowIndex row) const override;
   std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override {
-    // Nothing but clear bits is past the last row.
+    // All bits past the last row are clear.
     return rows == 0 ? 0 : rows & keyed_.words()[static_cast<std::size_t>(w)];
   }
   float inverse_norm(RowIndex row) const override {
@@ -84,41 +84,43 @@ class ListIndex : public IvfIndex {
   MemoryParts memory() const override;
 
   const InvertedLists& lists() const { return lists_; }
-  // Codes of values that are not keys; null: none.
+  // Codes of values that are not keys; null if there are none.
   const ListValues* values() const { return values_ ? &*values_ : nullptr; }
-  // False where logits are not what codes say, with other scores or biases, or
-  // what is pooled has no codes.
+  // False if codes do not give the query's logits, because of its score or
+  // biases, or if what the state pools has no codes.
   bool HasCodesFor(const ScanQuery& query, const AttentionState& state) const {
     return HasCodesFor(query) &&
            (state.value_dim() == 0 || ValuesOf(query, state) != nullptr);
   }
-  // Rows, with a key or without.
+  // Number of rows, with or without a key.
   std::int64_t row_count() const { return keyed_.size(); }
 
  private:
-  // Keys that a pass over all codes takes for each that it may keep: with
-  // fewer, it would score most from floats after all. A pass over a few lists
-  // saves the ranking of all lists by floats besides.
+  // A pass over all codes takes this many keys for each that it may keep; with
+  // fewer, it would score most keys from floats anyway. A pass over a few lists
+  // also saves the ranking of all lists by floats.
   static constexpr std::int64_t kKeysPerKept = 4;
-  // So many bytes of codes are read about as quickly as half of them with more
-  // draws and a thousand keys' floats, and say more (docs/mass.md). With values
-  // pooled fewer, as theirs are read besides.
+  // This many bytes of codes are read about as quickly as half of them with
+  // more draws and a thousand keys' floats, and say more (docs/mass.md). The
+  // limit is lower if values are pooled, since their codes are read as well.
   static constexpr std::int64_t kFewCodes = std::int64_t{1} << 24;
   static constexpr std::int64_t kFewPooledCodes = std::int64_t{1} << 22;
-  // For a sum to a precision so many floats are read as quickly as their codes
-  // with what corrects them, and exactly: what a second cache holds.
+  // For a sum to a precision, this many floats are read as quickly as their
+  // codes with the draws that correct them, and are exact. They fit a
+  // second-level cache.
   static constexpr std::int64_t kCachedFloats = std::int64_t{1} << 18;
-  // Errors of codes of fewer components are alike, not random, so that nothing
-  // is known of their sum; and the floats of a key are few.
+  // With fewer dimensions the errors of codes are alike instead of random, so
+  // that nothing is known of their sum; and the floats of a key are few.
   static constexpr std::int64_t kMinCodedDim = 3;
-  // Scored from floats where the sum is to be right, beside the k best, unless
-  // 8 bits of few keys do: what attends most, so that its codes' errors don't
-  // matter.
+  // Keys scored from floats, in addition to the k best, if the sum must be
+  // accurate, unless 8 bits of few keys are read: these attend most, so their
+  // codes' errors do not matter.
   static constexpr std::int64_t kRescoreCount = 1000;
 
-  // Which lists a query visits: those whose scores are at most the margin below
-  // what the best sought_count keys are expected to score, and as many as hold
-  // key_count keys of the training; or so many, where there is no margin.
+  // Which lists a query visits. With a margin: those whose scores are at most
+  // the margin below the score expected of the best sought_count keys, and at
+  // least as many lists as hold key_count keys of the training. Without a
+  // margin: probe_count lists.
   struct ListChoice {
     std::optional<float> margin;
     double sought_count = 0;
@@ -126,98 +128,105 @@ class ListIndex : public IvfIndex {
     std::int64_t probe_count = 0;
   };
 
-  // How a query is scanned whose keys are all eligible, or most.
+  // How a query is scanned that sees all or most keys.
   struct Route {
     bool by_code = false;
-    bool complete = false;  // all lists
-    // Else; about probe_count of them, if there is a margin.
+    bool complete = false;  // all lists are scanned
+    // Otherwise the lists to visit: by margin, about probe_count of them, or
+    // exactly probe_count if there is no margin.
     std::optional<float> margin;
     std::int64_t probe_count = 0;
-    // Of a proof: lists read by 8 bits, the others by 4 then; 0: all by 8.
+    // Of a proof: lists read with 8 bits, after which the others are read with
+    // 4; 0: all with 8.
     std::int64_t near_list_count = 0;
     double eligible_rate = 1;
-    ListCarry* carry = nullptr;  // null: nothing is shared with other indexes
+    ListCarry* carry = nullptr;  // null: shares nothing with other indexes
     CodePassOptions options;
 
     bool masked() const { return eligible_rate < 1; }
   };
-  // For the k best.
+  // The choice of lists for the k best keys.
   ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
-  // The least score of a list that is visited. There is a margin.
+  // Returns the least score of a list that is visited. Requires a margin.
   float LeastScore(std::span<const float> scores,
                    const ListChoice& choice) const;
-  // The lists with such scores, and more if they hold too few keys.
+  // Sets `lists` to those with scores >= `least`, and more if they hold too few
+  // keys.
   void SelectByMargin(std::span<const float> scores, float least,
                       const ListChoice& choice,
                       std::vector<std::int32_t>& lists) const;
-  // The lists of a choice, of whose scores are exact.
+  // Sets `lists` to those of `choice`, given exact scores.
   void ChooseByScores(std::span<const float> scores, const ListChoice& choice,
                       std::vector<std::int32_t>& lists) const;
 
   bool IsMasked(const ScanQuery& query) const;
-  // The share of the keys that is eligible, if it is known and great.
+  // Returns the share of the keys that is eligible, if it is known and large.
   std::optional<double> GreatRate(const ScanQuery& query) const;
-  // False if the lists that a masked query visited hold too few eligible keys:
-  // fewer than it wants, or a far lesser share than all lists.
+  // False if the lists visited by a masked query hold too few eligible keys:
+  // fewer than it wants, or a much smaller share than all lists.
   bool FoundEnough(const Route& route, const ListVisit& visit,
                    std::int64_t k) const;
   bool HasCodesFor(const ScanQuery& query) const;
-  // Which of row_count() rows are eligible and have keys: overwrites their
-  // words of `eligible`, which may have more, and tells how many they are.
+  // Finds which of row_count() rows are eligible and have keys. Overwrites
+  // their words of `eligible`, which may have more words, and returns how many
+  // they are.
   std::int64_t FindEligible(const ScanQuery& query, Bitmap& eligible) const;
-  // Eligible keys of each list, of eligible_count in all.
+  // Returns the number of eligible keys of each list, eligible_count in all.
   std::vector<std::int64_t> CountEligible(const Bitmap& eligible,
                                           std::int64_t eligible_count) const;
-  // The codes of what the state pools; null if there are none.
+  // Returns the codes of what the state pools; null if there are none.
   const ListValues* ValuesOf(const ScanQuery& query,
                              const AttentionState& state) const;
   std::int64_t ProbesOf(const ScanGoals& goals) const;
-  // Keys that the list was learned from.
+  // Number of keys that the list was learned from.
   double TrainedCount(std::int32_t list) const {
     return lists_.means->counts[static_cast<std::size_t>(list)];
   }
-  // Of the scores that 4 bits of the means give a query of norm 1.
+  // Standard deviation of the scores that 4 bits of the means give a query of
+  // norm 1.
   float ScoreDeviation() const {
     return 16 * lists_.means->codes.max_scale() / std::sqrt(12.0f);
   }
-  // By the query's goals, and what it asks of the state.
+  // Chooses the route by the query's goals and by what it asks of the state.
   Route RouteFor(const ScanQuery& query, const AttentionState& state) const;
-  // Its parts.
+  // Parts of RouteFor.
   void RouteToLists(const ScanGoals& goals, std::int64_t k, Route& route) const;
   bool MayProve(const ScanQuery& query, const AttentionState& state,
                 std::int64_t probe_count) const;
   void RouteThroughKeys(const ScanQuery& query, const AttentionState& state,
                         Route& route) const;
   struct Group;
-  // Starts query i of a group: finishes it, or notes what it goes on with.
+  // Starts query i of a group: finishes it, or records how it continues.
   void AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
                   Group& group) const;
-  // Finishes one that went on by codes, or leaves it to ScanAllFloats.
+  // Finishes a query that continued by codes, or leaves it to ScanAllFloats.
   void FinishInGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
                      Group& group) const;
-  // What the query shares with other indexes on this route; null: nothing.
+  // Returns what the query shares with other indexes on this route; null if
+  // nothing.
   ListCarry* CarryOf(const ScanTask& task, const Route& route) const;
   absl::StatusOr<ScanStats> FinishPass(const Route& route,
                                        const ListVisit& visit, CodePass& pass,
                                        const ScanQuery& query,
                                        AttentionState& state) const;
-  // near_list_count of a proof for the k best.
+  // Returns near_list_count of a proof for the k best.
   std::int64_t NearListsFor(std::int64_t k) const;
-  // Takes the nearest lists by 8 bits, and leaves the pass to read 4.
+  // Takes the nearest lists with 8 bits, and then sets the passes to read 4
+  // bits.
   void TakeNearLists(std::span<ListVisit* const> visits,
                      std::span<const std::int64_t> list_counts) const;
   bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
                  Route& route, CodePass& pass) const;
-  // Adds to the state what the lists that were not visited are guessed to hold.
-  // eligible: null for all.
+  // Adds to the state the guessed mass of the lists that were not visited.
+  // eligible: null if all keys are.
   void AddUnscored(const ListVisit& visit, const EligibleRows* eligible,
                    std::int64_t eligible_count, AttentionState& state,
                    ScanStats& stats) const;
   void AddUnscored(const ScanQuery& query, const EligibleRows* eligible,
                    const VisitedMass& visited, AttentionState& state,
                    ScanStats& stats) const;
-  // What a visit says, which was of all lists if `complete`; else adds what the
-  // others are guessed to hold.
+  // Returns the stats of a visit. If it was not of all lists (`complete`), also
+  // adds the guessed mass of the others.
   ScanStats FinishFloats(const ScanQuery& query, const FloatVisit& visit,
                          bool complete, std::span<const float> scores,
                          const EligibleRows* eligible,
@@ -232,7 +241,7 @@ class ListIndex : public IvfIndex {
                                        const Route& route) const;
   // Scans every key of all lists from its floats.
   void ScanAllFloats(std::span<ScanTask* const> tasks) const;
-  // False if the query is to be left to ScanAllFloats.
+  // Returns false if the query is left to ScanAllFloats.
   bool ScanMasked(ScanTask& task) const;
   absl::StatusOr<ScanStats> ScanMaskedRows(const ScanQuery& query,
                                            const Bitmap& eligible,
@@ -246,19 +255,22 @@ class ListIndex : public IvfIndex {
                                              const Route& route, CodePass& pass,
                                              AttentionState& state) const;
 
-  // Lists that find the best rows of which a share of `rate` is eligible.
+  // Returns the number of lists that find the best rows if a share `rate` of
+  // the rows is eligible.
   double ProbesFor(std::int64_t probe_count, double rate) const;
   double CostOfRows(std::int64_t row_count) const;
   double CostOfLists(double probes, double rate) const;
   double CostOfCodes(bool pools) const;
   double CostOfListCodes(double lists) const;
-  // Whether all codes, with proof, take less than so many lists.
+  // True if reading all codes, with proof, costs less than visiting this many
+  // lists.
   bool ProofCostsLess(std::int64_t probe_count) const;
 
-  // Visits lists in the order of their ranks until at least `wanted` eligible
+  // Visits lists in the order of their ranks, until at least `wanted` eligible
   // rows are found and as many lists are visited as the share of eligible rows
-  // in them calls for. visit(lists) takes ascending lists; found() says how
-  // many eligible rows were in all so far. True: all lists were visited.
+  // in them calls for. visit(lists) receives ascending lists; found() returns
+  // how many eligible rows were in all lists so far. Returns true if all lists
+  // were visited.
   template <typename Visit, typename Found>
   absl::StatusOr<bool> VisitUntilEnough(std::span<std::uint64_t> ranks,
                                         std::int64_t probe_count,
@@ -272,11 +284,12 @@ class ListIndex : public IvfIndex {
   Bitmap keyed_;                         // rows with keys
   const bool cosine_;                    // codes are of normalised keys
   const std::shared_ptr<const IvfTraining> training_;
-  // The keys' share of those that the training was learned from, at most 1.
+  // Number of keys here as a share of those that the training was learned from,
+  // at most 1.
   const double key_share_;
   const double square_distance_;
-  const ListValues key_values_;             // of rows that pool their keys
-  const std::optional<ListValues> values_;  // of others
+  const ListValues key_values_;             // for rows that pool their keys
+  const std::optional<ListValues> values_;  // for other rows
 };
 
 }  // namespace attendant

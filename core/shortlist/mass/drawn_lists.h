@@ -1,5 +1,4 @@
-// What draws of lists, by what they are predicted to hold, have in common.
-// Internal.
+// Common parts of drawing lists by their predicted mass. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_MASS_DRAWN_LISTS_H_
 #define ATTENDANT_CORE_SHORTLIST_MASS_DRAWN_LISTS_H_
 
@@ -11,13 +10,14 @@
 
 namespace attendant {
 
-// The power of what a list is predicted to hold that it is drawn by: below 1,
-// as lists that hold more than predicted would else come with great factors.
+// Lists are drawn in proportion to this power of their predicted mass. It is
+// below 1 because otherwise lists that hold more than predicted would get large
+// factors.
 inline constexpr float kTemper = 0.8f;
-// Deviations of a mean of few and skewed draws, in place of 1.
+// Deviations of a mean of few skewed draws, in place of 1.
 inline constexpr double kDrawDeviations = 1.12;
 
-// In [0, 1), and a function of the query alone.
+// Returns a number in [0, 1) that depends only on the query.
 inline double UniformOf(std::span<const float> query) {
   std::uint64_t state = 0;
   for (const float component : query) {

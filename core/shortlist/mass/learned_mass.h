@@ -1,5 +1,5 @@
-// What is known of the lists that queries don't visit, and learned anew from
-// the queries that come. Internal.
+// What is known of the lists that queries do not visit; relearned from the
+// queries that are asked. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_MASS_LEARNED_MASS_H_
 #define ATTENDANT_CORE_SHORTLIST_MASS_LEARNED_MASS_H_
 
@@ -20,14 +20,15 @@ namespace attendant {
 
 class LearnedMass;
 
-// What was known of masses at one moment, by which all queries of a snapshot
-// go: their answers do not depend on what others teach meanwhile. Thread-safe
-// once nothing is added.
+// The masses as they were known at one moment. All queries of a snapshot use
+// them, so that their answers do not depend on what is learned meanwhile.
+// Thread-safe once nothing more is added.
 class KnownMasses {
  public:
-  // `mass` must be there as long as somebody asks for what was known of it.
+  // Records what is known of `mass` now. `mass` must outlive the calls of Find
+  // for it.
   void Add(const LearnedMass& mass);
-  // Null: it was not added.
+  // Returns null if `mass` was not added.
   std::shared_ptr<const UnscoredMass> Find(const LearnedMass& mass) const;
 
  private:
@@ -35,54 +36,57 @@ class KnownMasses {
       masses_;
 };
 
-// An index is built before anybody asks it anything: how far its guesses may be
-// trusted is then learned from samples that are made of keys. Queries that are
-// asked may be farther from all keys, or nearer. So some of those that a guess
-// was made for are kept, and once there are enough they stand in place of
-// sampled keys. Thread-safe.
+// An index is built before any query is asked, so how far its guesses may be
+// trusted is first learned from samples made of keys. Real queries may be
+// farther from all keys, or nearer. So some of the queries that a guess was
+// made for are kept, and once there are enough of them they replace the sampled
+// keys. Thread-safe.
 class LearnedMass {
  public:
-  // Queries that are kept, of those that come.
+  // Number of queries that are kept.
   static constexpr std::size_t kKeptQueries = 256;
-  // Fewer different ones say nothing: one caller may ask the same for ever.
+  // Fewer different queries teach nothing: one caller may ask the same again
+  // and again.
   static constexpr std::size_t kMinQueries = 64;
-  // It is due after kKeptQueries, and each time that it was learned after so
-  // many times as many as before: learning takes seconds, and what there is to
-  // learn grows slowly.
+  // Learning is first due after kKeptQueries, and after each learning it is due
+  // at kDueFactor times as many queries as before: it takes seconds, and what
+  // there is to learn grows slowly.
   static constexpr std::int64_t kDueFactor = 32;
 
-  // Of queries of `dim` components; 0 where none will come.
+  // For queries of `dim` components; 0 if no queries will come.
   LearnedMass(UnscoredMass mass, std::int64_t dim);
 
-  // The newest. Waits for nobody.
+  // Returns the newest mass. Never blocks.
   std::shared_ptr<const UnscoredMass> Load() const { return mass_.Load(); }
-  // What `known` has of it; the newest where that is null or has nothing.
+  // Returns the mass that `known` has recorded; the newest if `known` is null
+  // or has none.
   std::shared_ptr<const UnscoredMass> Load(const KnownMasses* known) const;
 
-  // UnscoredMass::Guess by Load(known); the query is one that was asked.
+  // Calls UnscoredMass::Guess of Load(known), and notes the query as asked.
   bool Guess(const KnownMasses* known, std::span<const ListPart> parts,
              const VisitedMass& visited, UnscoredGuess& guess);
 
-  // Notes a query [dim]. It is kept with the same probability as all others
-  // that came since the kept ones were taken (Algorithm R; Vitter 1985, sec.
-  // 3), but for one that comes while another thread is at those that are kept.
-  // Waits for nobody.
+  // Notes a query [dim]. It is kept with the same probability as every other
+  // query since the current collection began (Algorithm R; Vitter 1985, sec.
+  // 3), except that a query is dropped while another thread is using the kept
+  // ones. Never blocks.
   void Asked(std::span<const float> query);
 
   bool is_due() const {
     return asked_count_.load(std::memory_order_relaxed) >=
            due_count_.load(std::memory_order_relaxed);
   }
-  // The queries that are kept, [count, dim] and all different, or nothing if
+  // Returns the kept queries, [count, dim] and all different, or nothing if
   // they are fewer than kMinQueries.
   std::vector<float> KeptQueries() const;
-  // What was learned from those that were kept. If it is not usable, what was
-  // known stays. One at a time.
+  // Stores what was learned from the kept queries. If `mass` is not usable,
+  // what was known stays. One call at a time.
   void Store(UnscoredMass mass);
-  // How often what is known has become other than it was at first.
+  // Number of times that the mass has changed since the start.
   std::int64_t learned_count() const { return learned_count_.load(); }
-  // Begins to keep others, in place of those that were kept, of which nothing
-  // was learned if nothing was stored: it is then due after as many again.
+  // Starts to keep new queries in place of those that were kept. If nothing was
+  // stored, nothing was learned from those, and learning is due after as many
+  // queries again.
   void KeepOthers();
 
   std::int64_t memory_bytes() const;
@@ -94,7 +98,7 @@ class LearnedMass {
   std::atomic<std::int64_t> asked_count_ = 0;
   std::atomic<std::int64_t> due_count_ = kKeptQueries;
   mutable Mutex mutex_;
-  // [kKeptQueries, dim]; zeros where there is none yet.
+  // [kKeptQueries, dim]; zeros where no query is kept yet.
   std::vector<float> kept_ ABSL_GUARDED_BY(mutex_);
 };
 

@@ -1,5 +1,5 @@
-// Inverted lists as groups to draw keys from: near ones by what their codes
-// say, the others by what they are predicted to hold. Internal.
+// Inverted lists as groups to draw keys from: near lists by their codes, the
+// others by their predicted mass. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_MASS_LIST_GROUPS_H_
 #define ATTENDANT_CORE_SHORTLIST_MASS_LIST_GROUPS_H_
 
@@ -20,54 +20,55 @@
 
 namespace attendant {
 
-// A key whose logit is known: it is in no group.
+// A key whose logit is known; it is in no group.
 struct KnownKey {
   std::int32_t position = 0;
   float logit = 0;
 };
 
 struct ListGroupsInput {
-  const InvertedLists* lists = nullptr;               // whose codes are usable
+  const InvertedLists* lists = nullptr;  // their codes must be usable
   std::shared_ptr<const UnscoredMass> unscored_mass;  // usable, of these lists
   const ScanQuery* query = nullptr;
   bool masked = false;           // some keys are not eligible
   std::int64_t probe_count = 1;  // lists that the query visits
-  // Of the keys that the mass was learned of, the share that `lists` hold.
+  // The number of keys in `lists` as a share of those that the mass was learned
+  // from.
   double key_share = 1;
   std::vector<KnownKey> known;  // eligible keys, by position
-  // [lists], of eligible keys, the known among them.
+  // [lists], number of eligible keys, including the known ones.
   std::vector<std::int64_t> eligible_counts;
 };
 
-// Lists are known in three ways.
-// - Those that the query visits, those of known keys, and those that are
-//   predicted to hold most are scored by their codes, and weigh what these sum
-//   to.
-// - Of the others kDraws are drawn by M^kTemper, M being what a list is
-//   predicted to hold (see UnscoredMass), and scored too.
-// - What is left weighs M, times the mean ratio of what the drawn lists hold to
-//   their M, and by the share of its keys that is eligible. Such a list's codes
-//   are read once something is drawn from it.
+// Lists are treated in three ways.
+// - The lists that the query visits, those of known keys, and those with the
+// greatest predicted mass are scored by their codes. Their weight is the sum of
+// exp(logit) by code.
+// - Of the others kDraws lists are drawn in proportion to M^kTemper, where M is
+// a list's predicted mass (see UnscoredMass), and scored too.
+// - Each remaining list weighs M, times the mean ratio of the drawn lists' sums
+// to their M, times the share of its keys that is eligible. The codes of such a
+// list are read only when something is drawn from it.
 // Within a list keys are drawn by their codes of 8 bits.
 //
-// How far all that is from the softmax is estimated from the drawn lists, whose
-// ratios are a sample of those of the rest; from the errors of codes, taken as
-// normal; and from how much lists that were not visited may hold beyond what
-// was drawn, as UnscoredMass has learned it.
+// The distance from the softmax is estimated from the drawn lists, whose ratios
+// are a sample of those of the rest; from the errors of codes, taken as normal;
+// and from how much lists that were not visited may hold beyond what was drawn,
+// as learned by UnscoredMass.
 class ListGroups : public KeyGroups {
  public:
-  // Lists that are scored for holding most, as predicted, beside those visited;
-  // at most a quarter of all.
+  // Lists that are scored for their predicted mass, in addition to those
+  // visited; at most a quarter of all.
   static constexpr std::int64_t kMost = 64;
-  // Of so many lists.
+  // kMost, limited to a quarter of list_count lists.
   static constexpr std::int64_t MostOf(std::int64_t list_count) {
     return std::min(kMost, (list_count + 3) / 4);
   }
-  // Lists drawn among the others, which tell how good predictions are.
+  // Lists drawn among the others, which show how good the predictions are.
   static constexpr std::int64_t kDraws = 32;
 
-  // Null if codes say too little of this query's logits. What the input points
-  // to must outlive the result.
+  // Returns null if codes say too little of this query's logits. Everything
+  // that the input points to must outlive the result.
   static std::unique_ptr<ListGroups> Make(ListGroupsInput input);
 
   std::span<const KeyGroup> groups() const override { return groups_; }
@@ -78,18 +79,18 @@ class ListGroups : public KeyGroups {
   std::int64_t scored_count() const override { return scored_count_; }
 
  private:
-  // A list of which all codes were scored.
+  // A list whose codes were all scored.
   struct ScoredList {
     std::int64_t list = 0;
-    std::size_t begin = 0;  // its keys, in rows_ and logits_
+    std::size_t begin = 0;  // its keys are [begin, end) of rows_ and logits_
     std::size_t end = 0;
-    double log_sum = 0;  // of exp(logit); -infinity of no key
+    double log_sum = 0;  // of exp(logit); -infinity without keys
     // Of the error of a logit, weighted as the keys are.
     double variance = 0;
   };
-  // One that was drawn, and stands for others.
+  // A list that was drawn and represents others.
   struct DrawnList {
-    double weight = 0;  // what those are predicted to hold
+    double weight = 0;  // predicted mass of the lists it represents
     double ratio = 0;   // of its sum to its prediction
     double variance = 0;
   };
@@ -104,25 +105,25 @@ class ListGroups : public KeyGroups {
   bool Start();
   std::vector<std::int32_t> ChooseLists();
   std::span<const KnownKey> KnownOf(std::int64_t list) const;
-  // Appends the keys of a list that are eligible and not known, and sets
+  // Appends the eligible keys of a list that are not known, and sets
   // square_scales_ to theirs.
   void ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
                  std::vector<float>& logits);
-  // Takes out again what is not eligible or known, from `first` on.
+  // Removes, from index `first` on, the keys that are not eligible or are
+  // known.
   void LeaveOut(std::int64_t list, std::size_t first,
                 std::vector<RowIndex>& rows, std::vector<float>& logits);
   const ScoredList& AddScored(std::int64_t list);
-  // What the visited lists hold, which are all that is scored yet.
+  // Returns the mass of the visited lists, which are all that is scored so far.
   VisitedMass Visited(std::span<const std::int32_t> visited) const;
-  // Logs of what lists are predicted to hold become -infinity once a list is
-  // scored.
+  // Draws lists. Sets log_predicted of each list that is scored to -infinity.
   void DrawLists(std::vector<float>& log_predicted);
   void AddDrawn(std::int64_t list, double probability, float log_predicted);
-  // The mean of function(drawn list) over what they stand for.
+  // Returns the mean of function(drawn list) over the lists they represent.
   template <typename Function>
   Mean MeanOfDrawn(Function function) const;
   void Calibrate(std::span<const float> log_predicted);
-  // False if some mass is beyond numbers.
+  // Returns false if some mass is not finite.
   bool MakeGroups(std::span<const float> log_predicted);
 
   const ListGroupsInput input_;
@@ -135,7 +136,7 @@ class ListGroups : public KeyGroups {
   std::vector<RowIndex> rows_;
   std::vector<float> logits_;
   std::vector<DrawnList> drawn_;
-  float max_predicted_ = 0;  // when they were drawn
+  float max_predicted_ = 0;  // at the time of drawing
   double log_unseen_ = 0;    // of the deviation that no draw shows
   double mean_ratio_ = 1;    // of drawn lists
   double log_rest_ = 0;      // mass of the lists that were not scored

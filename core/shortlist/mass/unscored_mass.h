@@ -1,5 +1,5 @@
-// The sum of exp(logit) over the lists that a query did not visit, guessed from
-// what is known of the lists and from a few blocks of codes. Internal.
+// Guesses the sum of exp(logit) over the lists that a query did not visit, from
+// statistics of the lists and a few blocks of codes. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_MASS_UNSCORED_MASS_H_
 #define ATTENDANT_CORE_SHORTLIST_MASS_UNSCORED_MASS_H_
 
@@ -23,7 +23,7 @@ namespace attendant {
 
 class UnscoredMass;
 
-// Trust is learned where all keys are eligible, a fourth, and a sixteenth.
+// Trust is learned with all keys eligible, with a fourth, and with a sixteenth.
 inline constexpr int kLearnedRates = 3;
 constexpr double LearnedRate(int i) {
   return i == 0 ? 1 : LearnedRate(i - 1) / 4;
@@ -31,22 +31,22 @@ constexpr double LearnedRate(int i) {
 
 struct UnscoredMassOptions {
   ScoreKind score_kind = ScoreKind::kDot;
-  // Lists that a query visits, by LearnedRate; where all keys are eligible,
-  // those at most the margin below ListMeans::ExpectedScore of the best
-  // sought_count, if there is one.
+  // Number of lists that a query visits, by LearnedRate. If all keys are
+  // eligible and there is a margin, a query visits instead the lists at most
+  // the margin below ListMeans::ExpectedScore of the best sought_count keys.
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
   std::optional<float> margin;
   double sought_count = 0;
-  // Mean, of the keys from their lists' means.
+  // Mean square distance of the keys from their lists' means.
   double square_distance = 0;
-  // Queries that were asked, [n, dim], which stand in place of sampled keys;
-  // none is zero.
+  // Queries that were asked, [n, dim], which replace sampled keys; none is
+  // zero.
   std::span<const float> asked = {};
-  // Whose statistics of the lists are taken over, so that what is drawn by them
-  // stays the same; null: they are those of the keys.
+  // The mass whose statistics of the lists are taken over, so that draws by
+  // them stay the same; null: statistics are made from the keys.
   const UnscoredMass* lists_known = nullptr;
   std::uint64_t seed = 0;  // that of the codes of the keys
-  int thread_count = 1;    // >= 1; what is learned is the same for any
+  int thread_count = 1;    // >= 1; does not change what is learned
   const std::atomic<bool>* cancelled = nullptr;
 };
 
@@ -56,111 +56,116 @@ struct ListPart {
   const EligibleRows* eligible = nullptr;  // null: all keys are
 };
 
-// Rows of the lists of a training that have no codes yet.
+// Rows in the lists of a training that have no codes yet.
 struct GrowingPart {
-  std::span<const std::int32_t> list_of;  // by row; -1: none
+  std::span<const std::int32_t> list_of;  // by row; -1: in no list
   EligibleRows eligible;
-  std::int64_t rest_count = 0;  // eligible ones in lists that were not visited
+  std::int64_t rest_count = 0;  // eligible rows in lists that were not visited
 };
 
 // What a query knows after it has visited some lists.
 struct VisitedMass {
   std::span<const float> query;  // [dim]
   double logit_factor = 1;
-  const CodedQuery* coded = nullptr;  // of both
-  // Of all lists, as ScoreLists and ScoreListsByCode give them.
+  const CodedQuery* coded = nullptr;  // of query and logit_factor
+  // Scores of all lists, as ScoreLists and ScoreListsByCode give them.
   std::span<const float> scores;
-  std::span<const std::int32_t> lists;  // those visited
-  // Log of the sum over all eligible keys of the visited lists, and of those
-  // among them that are not of the nearer half; -infinity is a sum of 0.
+  std::span<const std::int32_t> lists;  // visited lists
+  // Log of the sum of exp(logit) over all eligible keys of the visited lists,
+  // and over those of them in the farther half of the lists; -infinity is a sum
+  // of 0.
   double log_sum = 0;
   double log_farther_sum = 0;
   bool masked = false;          // some keys are not eligible, or not visible
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
-  // Mean, of the keys from their lists' means; 0: as of Learn's.
+  // Mean square distance of the keys from their lists' means; 0: as in Learn.
   double square_distance = 0;
-  // Rows that are counted in none of the above.
+  // Rows that none of the above counts.
   std::span<const GrowingPart> growing = {};
 };
 
 struct UnscoredGuess {
   std::int64_t count = 0;  // eligible keys of the other lists
-  // Log of the sum of their exp(logit), and of the variance of that about the
-  // true one, of whatever shape: 1.96 deviations hold 95 % of queries.
+  // Log of the sum of their exp(logit), and log of the variance of that sum
+  // about the true one. Whatever the distribution, 1.96 deviations hold 95 % of
+  // queries.
   double log_sum = kMinusInfinity;
   double log_variance = kMinusInfinity;
-  // Means over them, by exp(logit): of the logit, and, as its log, of
-  // exp(logit). Nothing is known of how far off they are.
+  // Means over these keys, weighted by exp(logit): of the logit, and, as a log,
+  // of exp(logit). Their errors are not known.
   double mean_logit = 0;
   double log_mean_exp = 0;
 
   SoftmaxPartition partition() const;
 };
 
-// Of visited lists, at least one, those whose score is at most this are the
-// farther half.
+// Returns the score that divides the visited lists, at least one, into halves:
+// lists with at most this score are the farther half.
 float FartherScore(std::span<const float> scores,
                    std::span<const std::int32_t> lists);
 
-// Statistics of lists, and how far guesses from them may be trusted, which is
-// measured when they are made. Immutable; thread-safe. docs/mass.md derives it
-// and says what else was tried.
+// Statistics of lists, and the measured accuracy of guesses made from them.
+// Immutable; thread-safe. docs/mass.md derives the method and says what else
+// was tried.
 //
-// Of list l, with n_l keys of mean m_l, logits under a query q of factor f are
-// taken to be normal, with mean f q . m_l and variance s_l^2, where
-//   s_l^2 = f^2 ((q . m_l / |m_l|)^2 a_l + q' W q v_l),
-// a_l being the keys' variance along m_l, v_l the rest of their total variance,
-// and W, of trace 1, the covariance of that rest in all lists. Their sum is
-// then expected to be
+// For list l, with n_l keys of mean m_l, the logits under a query q of factor f
+// are taken to be normal, with mean f q . m_l and variance s_l^2, where
+//   s_l^2 = f^2 ((q . m_l / |m_l|)^2 a_l + q' W q v_l).
+// Here a_l is the keys' variance along m_l, v_l the rest of their total
+// variance, and W, of trace 1, the covariance of that rest in all lists. The
+// expected sum of a list's exp(logit) is then
 //   M_l = n_l exp(f q . m_l + s_l^2 / 2),
-// unless s_l > c = sqrt(2 log n_l): beyond, the mean is that of keys too rare
-// to be there, and log M_l = f q . m_l + s_l c (the random energy model,
+// unless s_l > c = sqrt(2 log n_l). Beyond c the mean is dominated by keys too
+// rare to be present, and log M_l = f q . m_l + s_l c (the random energy model,
 // Derrida 1981).
 //
-// Where the M_l are known to be good their sum is the guess; else it is made
-// from kDraws blocks of codes, of lists drawn by M_l^kTemper. Neither sees a
-// heavy key that stands alone: the deviation is that of the guess, and k sqrt(V
-// g) besides, V being the sum of the visited lists and g that of their farther
-// half. k is learned from sample queries, keys and others that no key is near
-// to, where all keys are eligible and where only some are: more lists are
-// visited then, and the best of fewer keys is farther away.
+// If the M_l are known to be accurate, their sum is the guess. Otherwise the
+// guess is made from kDraws blocks of codes, of lists drawn in proportion to
+// M_l^kTemper. Neither method sees a heavy key that stands alone, so the
+// deviation of the guess is increased by k sqrt(V g), where V is the sum over
+// the visited lists and g the sum over their farther half. k is learned from
+// sample queries, both keys and others that no key is near to, with all keys
+// eligible and with only some of them: in the latter case more lists are
+// visited, and the best of fewer keys is farther away.
 class UnscoredMass {
  public:
-  // Knows nothing: usable() is false.
+  // Makes an object that knows nothing: usable() is false.
   UnscoredMass() = default;
 
-  // Scores all keys of `lists` 128 times, and as often again, or once for each
-  // query that was asked. Deterministic for a seed and a kernel level. Error:
-  // Cancelled.
+  // Learns from `lists`. Scores all their keys for 128 sample queries, and for
+  // as many again, or for each query that was asked. Deterministic for a seed
+  // and a kernel level. Error: Cancelled.
   static absl::StatusOr<UnscoredMass> Learn(const InvertedLists& lists,
                                             const UnscoredMassOptions& options);
 
-  // What it takes while it lasts, beside the lists. An asked_count of 0: it is
-  // learned before anybody asks.
+  // Bytes of memory that Learn takes while it runs, in addition to the lists.
+  // asked_count is 0 for learning before any query is asked.
   static std::int64_t LearningBytes(std::int64_t list_count,
                                     std::int64_t asked_count);
 
-  // Keys that stand for the covariance within lists.
+  // Number of keys that represent the covariance within lists.
   static constexpr std::int64_t kMaxDirections = 128;
 
-  // Blocks of codes that a guess by draws reads, of 128 dimensions 1 KB each.
+  // Number of blocks of codes that a guess by draws reads, 1 KB each for 128
+  // dimensions.
   static constexpr std::int64_t kDraws = 16;
 
   bool usable() const { return usable_; }
 
-  // `parts`, at least one, have the means of the lists of Learn, and all or
-  // some of their keys, or others like them: eligible_rate is then the share of
-  // as many keys as Learn had. Rows that grow are taken to hold M_l / n_l each,
-  // with a deviation of as much: they should be few. False if nothing can be
-  // said: too few keys are eligible. The same bytes for the same arguments,
+  // Guesses the mass of the lists that were not visited. `parts`, at least one,
+  // have the means of the lists of Learn, and all or some of their keys, or
+  // others like them; eligible_rate is then the share of as many keys as Learn
+  // had. Growing rows are assumed to hold M_l / n_l each, with a deviation of
+  // the same size, so they should be few. Returns false if no guess is possible
+  // because too few keys are eligible. The same arguments give the same bytes,
   // whatever ran before.
   bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
-  // The two of which guesses are made; usable() is true. Sets log M_l of all
-  // lists, as if all their keys were eligible; -infinity for visited and empty
-  // ones.
+  // PredictLists and LogUnseen are the two parts of a guess; they require
+  // usable(). Sets log_sums to log M_l of all lists, as if all their keys were
+  // eligible; -infinity for visited and empty lists.
   void PredictLists(const InvertedLists& lists, const VisitedMass& visited,
                     std::vector<float>& log_sums) const;
   // Log of k sqrt(V g).
@@ -171,33 +176,35 @@ class UnscoredMass {
   std::int64_t memory_bytes() const;
 
   void Save(ByteSink& sink) const;
-  // `seed`: that of Learn's options.
+  // `seed` is that of Learn's options.
   static UnscoredMass Load(ByteSource& source, std::int64_t list_count,
                            std::int64_t dim, std::uint64_t seed);
 
  private:
   friend class UnscoredMassLearner;
 
-  // Sharpness is |q| f times the root mean square norm of the keys. Measures
-  // are taken at 2, 4, 8, ..., 256; between two they lie on a line over the
-  // logarithm. Below they are those of 2; above, errors of logs grow with the
-  // sharpness, as gaps between logits do.
+  // Sharpness is |q| f times the root mean square norm of the keys. Trust is
+  // measured at sharpness 2, 4, 8, ..., 256, and interpolated linearly over its
+  // logarithm. Below 2 the values of 2 apply. Above 256 errors of logs grow in
+  // proportion to the sharpness, as gaps between logits do.
   static constexpr int kSharpnessCount = 8;
   static constexpr double kMinSharpness = 2;
-  // Draws that must hold eligible keys for anything to be said.
+  // Number of draws that must hold eligible keys for a guess to be possible.
   static constexpr std::int64_t kMinEligibleDraws = 8;
 
   // How far a guess may be trusted.
   struct Trust {
-    // Of log(true sum / sum of M): its mean and its root mean square about it.
+    // Mean of log(true sum / sum of M), and the root mean square about the
+    // mean.
     double log_bias = 0;
     double log_deviation = 0;
-    // Of k, which far beyond what was measured no double holds.
+    // Log of k, since far beyond what was measured k exceeds a double.
     double log_unseen_factor = kMinusInfinity;
   };
-  // The same of queries whose visited lists hold so much: their log sum over
-  // the sharpness, which where it is great is about the cosine of the best key.
-  // Of keys that are not all eligible, what the sum would be if they were.
+  // Trust for queries whose visited lists hold a mass of this height: the log
+  // of their sum over the sharpness, which for a great sharpness is about the
+  // cosine of the best key. If not all keys are eligible, the sum is what it
+  // would be if they were.
   struct Measure {
     double height = 0;
     double log_bias = 0;
@@ -206,11 +213,10 @@ class UnscoredMass {
 
     static Measure Mix(const Measure& a, const Measure& b, double share_of_b);
   };
-  // Ascending by height, at least one; between two it lies on a line.
+  // Ascending by height, at least one; linearly interpolated.
   using Measures = std::vector<Measure>;
 
-  // What lists are predicted to hold, relative to exp(max); nothing if that is
-  // nothing.
+  // Predicted mass of lists, relative to exp(max); empty if there is none.
   struct ListExps {
     float max = kMinusInfinityF;
     double sum = 0;
@@ -219,13 +225,13 @@ class UnscoredMass {
     bool empty() const { return of_list.empty(); }
   };
 
-  // What lists with so many keys are predicted to hold, in logs.
+  // Predicted logs of the mass of lists with log_counts keys, in logs.
   struct Prediction {
     std::span<const float> log_counts;
     std::span<const float> log_sums;
 
     float Max() const;
-    // Good until the thread's next.
+    // The result is valid until the thread's next call.
     ListExps Exps() const;
     void ExpsOfKeys(float power, float max, std::vector<float>& of_key) const;
   };
@@ -235,18 +241,19 @@ class UnscoredMass {
     float max = 0;
     double sum = 0;
     double deviation = 0;  // of sum
-    double sum_gap = 0;    // as SoftmaxPartition's
+    double sum_gap = 0;    // as in SoftmaxPartition
     double sum_square = 0;
     std::int64_t eligible_count = 0;  // draws that hold an eligible key
 
-    // Whether they say anything.
+    // True if the draws allow a guess.
     bool suffice() const { return eligible_count >= kMinEligibleDraws; }
   };
 
   std::int64_t direction_count() const {
     return static_cast<std::int64_t>(directions_.size()) / dim_;
   }
-  // Once there are directions; `seed`: of the codes of the keys.
+  // Codes the directions, which must be set. `seed` is that of the codes of the
+  // keys.
   void CodeDirections(std::uint64_t seed);
   Trust TrustAt(const VisitedMass& visited) const;
   static Measure MeasureAt(const Measures& measures, double height);
@@ -254,35 +261,36 @@ class UnscoredMass {
   static double LogUnseen(const VisitedMass& visited, const Trust& trust);
   void Predict(const ListMeans& means, std::span<const float> log_counts,
                const VisitedMass& visited, std::vector<float>& log_sums) const;
-  // Lists are taken to have as many keys as in the part that has the most of
-  // them; and of several parts, or beside what grows, one at least. Good until
-  // the thread's next.
+  // Assumes that each list has as many keys as in the part that has the most of
+  // them; with several parts, or with growing rows, at least one. The result is
+  // valid until the thread's next call.
   Prediction PredictParts(std::span<const ListPart> parts,
                           const VisitedMass& visited) const;
-  // Adds what grows to a guess of the parts.
+  // Adds the growing rows to a guess of the parts.
   static void AddGrowing(std::span<const ListPart> parts,
                          std::span<const GrowingPart> growing,
                          const Prediction& prediction, UnscoredGuess& guess);
-  // log of the sum of their exps; -infinity if there is nothing.
+  // Log of the sum of exp(log_sums); -infinity if there is nothing.
   static double LogSum(std::span<const float> log_sums);
-  // Sets the means of a guess whose lists hold what they are predicted to.
+  // Sets the means of a guess whose lists hold what they are predicted to hold.
   void SetMeans(const ListMeans& means, const VisitedMass& visited,
                 const Prediction& prediction, const ListExps& exps,
                 UnscoredGuess& guess) const;
-  // log of the sum over the keys of all parts; -infinity if there is nothing.
+  // Log of the sum over the keys of all parts; -infinity if there is nothing.
   static double LogPredictedSum(std::span<const ListPart> parts,
                                 const Prediction& prediction,
                                 const ListExps& exps);
-  // log of the variance of that sum for scores from codes of 4 bits of the
-  // means, which trust, learned by scores from floats, knows nothing of: much
-  // where few lists hold most of the sum.
+  // Log of the variance of that sum caused by scores from codes of 4 bits of
+  // the means. Trust does not cover it, since it is learned with scores from
+  // floats. It is large if few lists hold most of the sum.
   static double LogScoreVariance(const ListMeans& means,
                                  const VisitedMass& visited,
                                  const ListExps& exps);
   // `most` is at most kDraws.
   static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
                     const Prediction& prediction, std::int64_t most);
-  // Of keys that lie as Learn's did.
+  // Decide whether the prediction alone is the guess; LieAlike is true if the
+  // keys are distributed as those of Learn.
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
   bool LieAlike(const VisitedMass& visited) const;
   static UnscoredGuess GuessByPrediction(const VisitedMass& visited,
@@ -293,12 +301,12 @@ class UnscoredMass {
 
   bool usable_ = false;
   double key_norm_ = 0;             // root mean square
-  double square_distance_ = 0;      // of the keys that it was learned of
+  double square_distance_ = 0;      // of the keys that it was learned from
   std::vector<float> variances_;    // [lists], v
   std::vector<float> mean_shares_;  // [lists], a / |m|^2
-  // Rows x with x'x / row count = W: keys less their lists' means.
+  // Rows x with x'x / row count = W: keys minus their lists' means.
   AlignedBuffer<float> directions_;
-  KeyCodes direction_codes_;  // a quarter of the bytes
+  KeyCodes direction_codes_;  // of directions_, a quarter of the bytes
   std::int64_t dim_ = 0;
   std::vector<Measures> measures_;  // [kLearnedRates, kSharpnessCount]
 };

@@ -1,5 +1,6 @@
-// One query's pass over codes: what attends most is kept and then scored from
-// its floats, everything else weighs what its code says. Internal.
+// One query's pass over codes. The keys that attend most are kept and then
+// scored from their floats; every other key has the weight that its code gives.
+// Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_PASSES_CODE_PASS_H_
 #define ATTENDANT_CORE_SHORTLIST_PASSES_CODE_PASS_H_
 
@@ -24,49 +25,50 @@ namespace attendant {
 
 struct CodePassOptions {
   CodeBits bits = CodeBits::k8;
-  // Keys scored from their floats, the best by code: at least so many, beside
-  // those that may be among the k best.
+  // At least this many keys, the best by code, are scored from their floats, in
+  // addition to those that may be among the k best.
   std::int64_t rescore_count = 0;
-  // Every key that may be among the k best is scored from its floats, however
-  // codes err. Else those that may be if no code errs by more than a few
-  // standard deviations.
+  // If set, every key that may be among the k best is scored from its floats,
+  // however large the errors of codes. Otherwise those that may be if no code
+  // errs by more than a few standard deviations.
   bool certified = false;
-  // So many of the k best may be missing in the mean because their codes err,
-  // so that fewer keys are scored from floats. Without effect for k below 20,
-  // if certified, if a rescore_count is wanted, and where codes hardly tell the
-  // best apart.
+  // Mean number of the k best that may be missed because of the errors of
+  // codes, so that fewer keys are scored from floats. Has no effect for k below
+  // 20, if `certified`, with a rescore_count, or if codes hardly tell the best
+  // apart.
   double lost_count = 0;
-  // The sums have bounds, which takes as long again as the sums. If certified.
-  // All keys are then taken by the same bits.
+  // The sums get bounds, which takes as long again as the sums. Requires
+  // `certified`, and that all keys are taken with the same bits.
   bool bounds = false;
-  // 95 % of the sums are to be off by no more than this in their logs: what is
-  // left to codes is corrected by keys that are drawn and scored from their
-  // floats. 0: it is not. All keys are then taken, in their order.
+  // Wanted precision: 95 % of the logs of the sums are off by at most this.
+  // What is left to codes is corrected by keys that are drawn and scored from
+  // their floats. 0: no correction. Otherwise all keys must be taken, in their
+  // order.
   double precision = 0;
-  // With a precision: 8 bits are read as quickly as 4, so that they are
-  // wherever the fewest draws suffice with them. No rescore_count is then
-  // wanted, unless values are pooled.
+  // With a precision: 8 bits are read as quickly as 4, so they are used if the
+  // fewest draws suffice with them. Then rescore_count must be 0, unless values
+  // are pooled.
   bool few_codes = false;
-  // Of the keys that the precision is of, so many are in these lists.
+  // Share, in these lists, of the keys that the precision applies to.
   double key_share = 1;
-  // What is pooled, if the state pools: from floats of keys scored from
-  // theirs, else from codes. All keys are then taken, in their order.
+  // Codes of what is pooled, if the state pools: keys scored from floats pool
+  // floats, others codes. All keys must then be taken, in their order.
   const ListValues* values = nullptr;
 };
 
-// Order: Start, Take any number of times, Finish; then Start again: the object
-// keeps its memory from query to query. Neither what is kept nor the sums
-// depend on the order of the takes. Not thread-safe.
+// Order of calls: Start, Take any number of times, Finish. Start may follow
+// again; the object keeps its memory from query to query. Neither the kept keys
+// nor the sums depend on the order of the takes. Not thread-safe.
 class CodePass {
  public:
-  // Keys that are taken at once, at most.
+  // Most keys of one Take.
   static constexpr std::int64_t kTakeKeys = 1024;
 
-  // `query` and `lists`, whose codes are usable, must outlive the pass. k best
-  // keys are wanted. all_eligible: none is masked, and all are visible. False
-  // if the query's logits can't be had from codes: they may be beyond a float,
-  // or so sharp that codes say nothing.
-  // `coded`: the query, if it was coded already for the lists' rotation.
+  // Starts a pass for the k best keys. `query` and `lists`, whose codes must be
+  // usable, must outlive the pass. all_eligible: no key is masked, and all are
+  // visible. `coded`: the query, if it is already coded for the lists'
+  // rotation. Returns false if codes cannot give the query's logits: they may
+  // exceed a float, or be so sharp that codes say nothing.
   bool Start(const ScanQuery& query, const InvertedLists& lists, std::int64_t k,
              bool all_eligible, const CodePassOptions& options,
              const CodedQuery* coded = nullptr);
@@ -74,137 +76,141 @@ class CodePass {
   const CodedQuery& coded() const { return coded_; }
   const ScanQuery& query() const { return *query_; }
   CodeBits bits() const { return options_.bits; }
-  // Whether so many bits say enough of a logit for its exp, and for the
-  // precision, and products with lists' means are floats.
+  // True if `bits` are enough for the exp of a logit and for the precision, and
+  // the products with lists' means are floats.
   bool MayRead(CodeBits bits) const;
-  // Keys that are taken from now on have logits by so many bits, which these
-  // may be. If certified.
+  // Sets the bits of the logits of keys that are taken from now on; they must
+  // satisfy MayRead. For certified passes.
   void Read(CodeBits bits);
 
-  // Before keys of the list are taken, and before any are. `product` is that of
-  // the query with the list's mean, by DotRows.
+  // Sets the product of the query with the list's mean, as given by DotRows.
+  // Must be called before keys of the list are taken.
   void SetListProduct(std::int64_t list, float product);
-  // The logit that it makes, for other passes of the query.
+  // The list's logit that SetListProduct made, for other passes of the query.
   float ListLogit(std::int64_t list) const {
     return list_logits_[static_cast<std::size_t>(list)];
   }
   void SetListLogit(std::int64_t list, float logit);
   void ScoreList(std::int64_t list);
-  // For several passes over the same lists at a time.
+  // Scores all lists for several passes over the same lists at once.
   static void ScoreAllLists(std::span<CodePass* const> passes);
   // Logits of all lists, once they are scored.
   std::span<const float> list_logits() const { return list_logits_; }
 
-  // Takes keys [begin, begin + count), the first of them in `list`, whose
-  // logits by code these are; they are overwritten.
+  // Takes keys [begin, begin + count), the first of which is in `list`.
+  // `logits` are their logits by code, which are overwritten.
   void Take(std::int64_t list, std::int64_t begin, std::int64_t count,
             float* logits);
 
-  // The query's interrupt. Once it is set, what was taken is of no use.
+  // Returns the error of the query's interrupt, after which what was taken must
+  // not be used.
   absl::Status Poll() const;
 
-  // Eligible keys taken so far.
+  // Number of eligible keys taken so far.
   std::int64_t taken_count() const { return taken_count_; }
 
-  // Once finished: log of the sum of exp(logit) over what was taken in lists
-  // whose score is at most this, by code; -infinity if that is nothing.
+  // After Finish: log of the sum of exp(logit), by code, over what was taken in
+  // lists whose score is at most `most`; -infinity if nothing was.
   double LogSum(std::span<const float> list_scores, float most) const;
 
-  // Adds to the state what was taken, and says in `stats` what is not exact.
+  // Adds to the state what was taken, and sets in `stats` what is not exact.
   // `complete`: every eligible key was taken. Errors as KeyIndex::Scan.
   absl::Status Finish(bool complete, AttentionState& state, ScanStats& stats);
 
-  // Room for keys, which no start makes less: each takes some 50 bytes.
+  // Number of keys that the buffers have room for, some 50 bytes each; Start
+  // never reduces it.
   std::size_t room() const { return kept_.logits.size(); }
 
  private:
   // Keys that may be scored from floats, column by column. The columns have
-  // room for capacity_ and a take more.
+  // room for capacity_ keys and one more take.
   struct Kept {
-    std::vector<float> logits;   // by code, with what corrects the mean of exp
-    std::vector<float> margins;  // until SortKept, as uppers
-    std::vector<float> uppers;   // with the margin
+    std::vector<float> logits;   // by code, corrected for the mean of exp
+    std::vector<float> margins;  // until SortKept, as are uppers
+    std::vector<float> uppers;   // logits plus margins
     std::vector<std::int32_t> positions;
     std::size_t size = 0;
   };
 
-  // Sums over the keys that were taken at once.
+  // Sums over the keys of one take.
   struct Taken {
     std::int64_t begin = 0;
     std::int64_t count = 0;
-    std::int64_t list = 0;  // of the first
+    std::int64_t list = 0;  // of the first key
     CodeBits bits = CodeBits::k8;
     SoftmaxPartition partition;
   };
-  // Kept keys [first, last), of those that were taken at once from `begin` on.
+  // Kept keys [first, last), from the take that begins at key `begin`.
   struct Run {
     std::int64_t begin = 0;
     std::size_t first = 0;
     std::size_t last = 0;
   };
 
-  // What the logit of a key may be above that of its code, and, if certified,
-  // below it.
+  // Upper bound of a key's logit minus its logit by code and, if certified, of
+  // its logit by code minus its logit.
   float Margin(std::int32_t position) const {
     return margin_per_scale_ *
                lists_->codes.scales()[static_cast<std::size_t>(position)] +
            margin_;
   }
-  // Of a key's logit by code.
+  // Variance of the error of a key's logit by code.
   float Variance(std::int32_t position) const {
     const float scale =
         lists_->codes.scales()[static_cast<std::size_t>(position)];
     return 2 * half_variance_ * scale * scale;
   }
   void Shrink(bool last);
-  // Makes margins as small as lost_count lets them be.
+  // Makes margins as small as lost_count allows.
   void NarrowMargins();
-  // Makes the logits of others -infinity, and counts those that are left.
+  // Sets the logits of keys that are not eligible to -infinity, and returns how
+  // many are left.
   std::int64_t LeaveEligible(std::int64_t begin, std::int64_t count,
                              float* logits) const;
   void TakeBounds(std::int64_t begin, std::int64_t count, const float* logits);
-  // `greatest` of the logits.
+  // `greatest` is the greatest of the logits.
   void Keep(std::int64_t begin, std::int64_t count, const float* logits,
             float greatest);
   void SetThreshold(std::span<const float> logits, std::int64_t wanted);
   void MakeRoom();
-  // In the order of the takes, until MergeTaken, which adds up taken_ in the
-  // order of keys.
+  // Kept keys are in the order of the takes until SortKept. MergeTaken adds up
+  // taken_ in the order of keys.
   void SortKept();
   void MergeTaken();
   absl::Status RescoreKept(AttentionState& state);
-  // Sets pooled_ to what the kept keys pool.
+  // Sets pooled_ to the values that the kept keys pool.
   void FindKeptValues();
-  // Adds what codes lack to the logits of keys from `begin` on, and returns the
-  // greatest.
+  // Adds the correction of codes to the logits of keys from `begin` on, and
+  // returns the greatest logit.
   float Correct(std::int64_t list, std::int64_t begin, std::int64_t count,
                 float* logits) const;
-  // Whether a kept key's code stays in the rest.
+  // True if the code of a kept key also counts in the rest.
   bool CountsTwice(std::size_t kept) const;
   // Sets kept_near_cut_.
   void FindNearCut();
-  // What is left of the sums without the kept keys.
+  // Returns the sums without the kept keys.
   SoftmaxPartition Rest();
-  // Scores some of the rest from their floats, and corrects its sums by them.
-  // log_kept is the log of what the state holds so far: the kept keys, and what
-  // other scans have left in it; nothing if that is empty.
+  // Scores some keys of the rest from their floats, and corrects its sums by
+  // them. log_kept is the log of what the state holds so far: the kept keys,
+  // and what other scans have left in it; nullopt if the state is empty.
   absl::Status CorrectRest(std::optional<double> log_kept,
                            SoftmaxPartition& rest, ScanStats& stats);
-  // Of a key's logit, in the mean over keys.
+  // Variance of the error of a key's logit, in the mean over keys.
   double MeanVariance(CodeBits bits) const;
-  // That drawn keys may leave to the sums, for the precision.
+  // Deviation that drawn keys may leave to the sums under the precision.
   double WantedDeviation() const;
-  // Keys to draw if codes of so many bits stand for this share of the sums.
+  // Number of keys to draw if codes of `bits` stand for this share of the sums.
   double DrawsWanted(CodeBits bits, double share) const;
-  // Whether as many as are likely to be wanted take no longer than reading more
-  // bits.
+  // True if the number of draws that is likely to be wanted takes no longer
+  // than reading more bits.
   bool DrawsSuffice(CodeBits bits) const;
-  // Whether no more are wanted than are made at least, whatever share of the
-  // sums codes stand for.
+  // True if the least number of draws suffices, whatever share of the sums
+  // codes stand for.
   bool FewestDrawsSuffice(CodeBits bits) const;
   std::int64_t MostDraws() const;
-  // What drawn keys say of what codes leave, relative to what its codes weigh:
-  // its sum, with the variance of that, and by how much the other sums are off.
+  // What drawn keys say of the keys left to codes, relative to the weight of
+  // their codes: the mean of their sum with its variance, and the errors of the
+  // other sums.
   struct Drawn {
     double mean = 0;
     double variance = 0;
@@ -217,24 +223,25 @@ class CodePass {
   absl::Status ScoreFloats(std::span<const std::int32_t> positions,
                            KeyScorer& scorer);
   void SetVariance(const SoftmaxPartition& rest, ScanStats& stats) const;
-  // The rest's sum of squares, of what was read by 4 bits and by 8, and how
-  // many times that equal keys make it count.
+  // The sums of squares of the rest, of what was read with 4 bits and with 8,
+  // multiplied by the effect of equal keys.
   struct Squares {
     double coarse = 0;
     double fine = 0;
   };
   Squares RestSquares(const SoftmaxPartition& rest) const;
-  // How often keys that were taken at once are there, in the mean.
+  // How many keys of a take have the same code, in the mean; see KeyCodes.
   double RepeatsOf(const Taken& taken) const;
-  // Of a key.
+  // As RepeatsOf, for the list of a key.
   double RepeatsAt(std::int32_t position) const {
     const KeyCodes& codes = lists_->codes;
     return codes.has_repeats() ? codes.RepeatsOf(lists_->ListAt(position)) : 1;
   }
-  // Of keys that were not kept. Near those that were is what weighs most of
-  // them; but where these are all alike, their codes are exact.
+  // Mean squared scale of the keys that were not kept. The heaviest of these
+  // lie near the kept keys; but if the kept keys are all alike, their codes are
+  // exact.
   double RestSquareScale() const;
-  // What `rest` pools, into value_sum_, and how far that may be off.
+  // Adds what `rest` pools to value_sum_, and returns how far it may be off.
   PooledError PoolRest(const SoftmaxPartition& rest);
   void SetBounds(ScanStats& stats) const;
 
@@ -243,35 +250,36 @@ class CodePass {
   std::int64_t k_ = 0;
   bool all_eligible_ = false;
   CodePassOptions options_;
-  bool mixed_ = false;  // not all was read by one number of bits
+  bool mixed_ = false;  // not all was read with the same bits
   CodedQuery coded_;
   float margin_per_scale_ = 0;
   float margin_ = 0;
   float max_margin_ = 0;
-  // Half the variance of a key of scale 1. An error e that is independent of
-  // the logit makes exp(logit + e) greater in the mean, by exp(variance / 2).
+  // Half the variance of the logit of a key of scale 1. An error e that is
+  // independent of the logit increases exp(logit + e) in the mean by a factor
+  // of exp(variance / 2).
   float half_variance_ = 0;
-  // That, or 0 where sums have bounds.
+  // half_variance_, or 0 if sums have bounds.
   float correction_ = 0;
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<Taken> taken_;
-  // Beginnings of the takes, ascending, and which they are; then, in this
-  // order, their greatest logits, and the exps of these less the greatest.
+  // The beginnings of the takes, ascending, with their index; then, in this
+  // order, their greatest logits, and the exps of these minus the greatest.
   std::vector<std::pair<std::int64_t, std::size_t>> merge_order_;
   std::vector<std::pair<std::int64_t, std::size_t>> takes_;  // scratch
   std::vector<float> maxima_;
   std::vector<double> factors_;
   TailSample tail_;             // with a precision
   ValuePool pool_;              // with values
-  SoftmaxPartition partition_;  // of all that was taken, once it is
-  SoftmaxPartition lower_;      // of logits less, and plus their margins
+  SoftmaxPartition partition_;  // of all that was taken, after MergeTaken
+  SoftmaxPartition lower_;      // of logits minus their margins
   SoftmaxPartition upper_;
   std::int64_t taken_count_ = 0;
   float threshold_ = 0;  // of what may be kept, margin included
   std::size_t capacity_ = 0;
   Kept kept_;
-  // Whether a kept key's code is so near to what is not kept that it stands for
-  // what weighs too little there.
+  // Whether the code of a kept key is so near to the threshold that it makes up
+  // for keys below it that weigh too little.
   std::vector<std::uint8_t> kept_near_cut_;
   // Scratch.
   std::vector<float> lowers_;

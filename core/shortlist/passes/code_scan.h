@@ -1,5 +1,5 @@
-// Passes of several queries over the codes of lists, which are read once for
-// all of them. Internal.
+// Passes of several queries over the codes of lists; the codes are read once
+// for all of them. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_PASSES_CODE_SCAN_H_
 #define ATTENDANT_CORE_SHORTLIST_PASSES_CODE_SCAN_H_
 
@@ -13,22 +13,22 @@
 
 namespace attendant {
 
-// A pass that has been started, the lists that it takes (in this order, if it
-// is alone), and how it went: an interrupt ends it, and only it.
+// A started pass, the lists that it takes (in this order if it is alone), and
+// its status: an interrupt ends this visit only.
 struct ListVisit {
   CodePass* pass = nullptr;
   std::vector<std::int32_t> lists;
   std::span<const float> scores;  // of all lists, if they were chosen by them
-  bool knows_products = false;    // the pass has those of its lists
-  std::size_t next_own = 0;       // of `lists`, while others are taken
+  bool knows_products = false;    // the pass has the products of its lists
+  std::size_t next_own = 0;  // next index in `lists` while others are taken
   absl::Status status;
 };
 
-// Each visit's pass takes all keys of its lists.
+// Makes each visit's pass take all keys of its lists.
 void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits);
 
-// The same of all other lists; each visit's are in ascending order. The passes
-// read the same bits.
+// Makes each visit's pass take all keys of the other lists. Each visit's lists
+// must ascend. All passes must read the same bits.
 void TakeOtherLists(const InvertedLists& lists,
                     std::span<ListVisit* const> visits);
 

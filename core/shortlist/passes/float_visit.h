@@ -1,4 +1,4 @@
-// Visits lists from their floats and says what they hold. Internal.
+// Visits lists from their floats and reports what they hold. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_PASSES_FLOAT_VISIT_H_
 #define ATTENDANT_CORE_SHORTLIST_PASSES_FLOAT_VISIT_H_
 
@@ -17,8 +17,9 @@ namespace attendant {
 // Order: Visit any number of times, the best lists first. Not thread-safe.
 class FloatVisit {
  public:
-  // All must outlive the object. `scores` are those of all lists (see
-  // ListMeans::ScoreLists). all_eligible: none is masked, all are visible.
+  // All arguments must outlive the object. `scores` are those of all lists (see
+  // ListMeans::ScoreLists). all_eligible: no key is masked, and all are
+  // visible.
   FloatVisit(const InvertedLists& lists, const ScanQuery& query,
              std::span<const float> scores, bool all_eligible,
              AttentionState& state)
@@ -28,19 +29,19 @@ class FloatVisit {
         all_eligible_(all_eligible),
         state_(state) {}
 
-  // Adds the eligible keys of some lists to the state. Errors as
-  // KeyIndex::Scan.
+  // Adds the eligible keys of `lists` to the state. Errors as KeyIndex::Scan.
   absl::Status Visit(std::span<const std::int32_t> lists);
 
   std::span<const std::int32_t> lists() const { return visited_; }
   std::int64_t scored_count() const { return scored_count_; }
-  // Logs of the sums of exp(logit) over what was visited, and over what is not
-  // of the nearer half of the lists visited first; -infinity is a sum of 0.
+  // Logs of the sums of exp(logit) over everything visited, and over everything
+  // except the nearer half of the lists visited first; -infinity is a sum of 0.
   double log_sum() const { return log_sum_; }
   double log_farther_sum() const { return log_farther_sum_; }
 
  private:
-  // Those of the lists whose score is above farther_score_, or the others.
+  // Visits those of the lists whose score is above farther_score_, or the
+  // others.
   absl::Status VisitHalf(std::span<const std::int32_t> lists, bool nearer);
 
   const InvertedLists& lists_;

@@ -1,4 +1,4 @@
-// What scans of lists keep from query to query. Internal.
+// Memory that scans of lists keep from query to query. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_PASSES_LIST_SCRATCH_H_
 #define ATTENDANT_CORE_SHORTLIST_PASSES_LIST_SCRATCH_H_
 
@@ -14,8 +14,9 @@
 
 namespace attendant {
 
-// Passes and lists of the queries of a scan, and eligible rows of one. One a
-// thread: it keeps its memory, but for passes that kept very many keys.
+// The passes and visits of the queries of a scan, and the eligible rows of one
+// query. One object per thread. Keeps its memory, except that of passes that
+// kept very many keys.
 class ListScratch {
  public:
   // Queries that share the passes of one scan.
@@ -33,13 +34,15 @@ class ListScratch {
     return *passes_[i];
   }
   ListVisit& visit(std::size_t i) { return visits_[i]; }
-  // At least so many rows, with anything in it. One is used at a time.
+  // Returns a bitmap of at least row_count rows, with any content. Only one is
+  // in use at a time.
   Bitmap& rows(std::int64_t row_count) {
     if (rows_.size() < row_count) rows_ = Bitmap(row_count);
     return rows_;
   }
 
-  // After a scan: nothing of the passes is asked for any more.
+  // To be called after a scan, when no results of the passes are needed any
+  // more.
   void GiveBack() {
     for (std::unique_ptr<CodePass>& pass : passes_) {
       if (pass->room() > kMaxRoom) pass = std::make_unique<CodePass>();
@@ -47,8 +50,8 @@ class ListScratch {
   }
 
  private:
-  // A shortlist of 16,000: what a scan of that takes, the memory anew does not
-  // lengthen.
+  // Enough for a shortlist of 16,000; a larger scan is not slowed down by
+  // allocating the memory again.
   static constexpr std::size_t kMaxRoom = std::size_t{1} << 15;
 
   std::vector<std::unique_ptr<CodePass>> passes_;
