@@ -1,5 +1,5 @@
-// Golden-section search (Kiefer 1953) that is told its function values, so that
-// several searches can share one pass over the data.
+// Golden-section search (Kiefer 1953) in which the caller supplies the function
+// values, so that several searches can share one pass over the data.
 #ifndef ATTENDANT_CORE_ENCODE_GOLDEN_SECTION_H_
 #define ATTENDANT_CORE_ENCODE_GOLDEN_SECTION_H_
 
@@ -7,9 +7,9 @@
 
 namespace attendant {
 
-// Looks for the minimum of a function that falls, then rises, within
-// [low, high], where it has already been seen to be `best` at `best_at`.
-// Order of calls: Next, Tell, Next, Tell, and so on until Width is small.
+// Searches for the minimum of a function that first falls and then rises within
+// [low, high]; its value at `best_at` is already known to be `best`. Order of
+// calls: Next, Tell, Next, Tell, and so on until Width is small.
 class GoldenSection {
  public:
   GoldenSection(double low, double high, double best_at, double best)
@@ -20,10 +20,10 @@ class GoldenSection {
         best_at_(best_at),
         best_(best) {}
 
-  // Where the function is wanted next.
+  // Returns where to evaluate the function next.
   double Next() const { return inner_known_ ? outer_ : inner_; }
 
-  // What it is there.
+  // Supplies the function's value at Next().
   void Tell(double value) {
     if (value < best_) {
       best_ = value;
@@ -35,14 +35,14 @@ class GoldenSection {
   }
 
   double Width() const { return high_ - low_; }
-  // The least value seen, and where.
+  // The least value seen, and its position.
   double best() const { return best_; }
   double best_at() const { return best_at_; }
 
  private:
   static constexpr double kShare = 2 - std::numbers::phi;  // .382
 
-  // Drops the end that is further from the lesser of the two inner points.
+  // Drops the end of the interval next to the greater of the two inner points.
   void Narrow() {
     if (at_inner_ < at_outer_) {
       high_ = outer_;

@@ -1,6 +1,6 @@
-// Latent semantic indexing of events (Deerwester et al. 1990): items as rows of
-// the right singular vectors of a customers x items matrix, histories folded in
-// as sums of them.
+// Latent semantic indexing of events (Deerwester et al. 1990): items are rows
+// of the right singular vectors of a customers x items matrix, and histories
+// are folded in as sums of these rows.
 #ifndef ATTENDANT_CORE_ENCODE_LSI_H_
 #define ATTENDANT_CORE_ENCODE_LSI_H_
 
@@ -18,11 +18,11 @@
 
 namespace attendant {
 
-// Events of customers with items, in time order within a customer.
+// Events of customers with items, in time order for each customer.
 struct Event {
   std::int32_t customer = 0;
   std::int32_t item = 0;
-  double rating = 1;  // explicit rating; 1 an event if implicit
+  double rating = 1;  // explicit rating; 1 per event if implicit
 };
 struct EventLog {
   std::vector<std::string> customer_ids;
@@ -30,13 +30,13 @@ struct EventLog {
   std::vector<Event> events;
 };
 
-// What an entry of the matrix is.
+// The meaning of an entry of the matrix.
 enum class RatingKind {
   kLogCount,  // log(1 + number of events)
   kCount,     // number of events
   kExplicit,  // mean of the ratings
 };
-// What the keys are.
+// The keys.
 enum class KeyScale {
   kNone,      // V_k
   kSingular,  // V_k diag(s)
@@ -44,14 +44,14 @@ enum class KeyScale {
 };
 
 // The scale of the logit, 1 or 1 / sqrt(dim), is not searched: it gives the
-// same softmax at another temperature, which is.
+// same softmax at another temperature, and the temperature is searched.
 struct LsiOptions {
   std::int64_t dim = 64;
   RatingKind rating_kind = RatingKind::kLogCount;
   KeyScale key_scale = KeyScale::kNone;
   // If set, the search for defaults is skipped: DOT, SUM and this temperature.
   std::optional<double> temperature;
-  // Told of each step: what is being done.
+  // Called at each step with what is being done.
   std::function<void(absl::string_view)> progress;
 };
 
@@ -64,15 +64,15 @@ struct LsiModel {
 
 // Fits the model. Unless a temperature is given, the last new item of each
 // customer with at least 5 items is held out (unless no other customer is left
-// to learn it from), a first model is fitted to the rest, and defaults are
-// chosen by the held-out items' negative log likelihood with bought items
-// masked and history weights of 1 (at most 2,000 customers); then the model is
-// fitted to all events. InvalidArgument if there are no events, one of them is
-// not finite or out of range, dim < 1, or nothing could be held out and no
+// to learn the item from), a first model is fitted to the rest, and defaults
+// are chosen by the held-out items' negative log likelihood, with bought items
+// masked and history weights of 1 (at most 2,000 customers). Then the model is
+// fitted to all events. InvalidArgument if there are no events, an event is not
+// finite or out of range, dim < 1, or nothing could be held out and no
 // temperature is given.
 absl::StatusOr<LsiModel> FitLsi(const EventLog& log, const LsiOptions& options);
 
-// The matrix that FitLsi decomposes.
+// Returns the matrix that FitLsi decomposes.
 SparseMatrix EventMatrix(const EventLog& log, RatingKind kind);
 
 }  // namespace attendant

@@ -16,7 +16,7 @@ struct MatrixEntry {
   double value = 0;
 };
 
-// row_count x column_count; at most one entry a place, in any order.
+// row_count x column_count; at most one entry per place, in any order.
 struct SparseMatrix {
   std::int32_t row_count = 0;
   std::int32_t column_count = 0;
@@ -31,11 +31,12 @@ struct TruncatedSvd {
   std::vector<double> v;  // [column_count, k]
 };
 
-// The k greatest singular triplets, k >= 1; fewer where the matrix has no more
-// above 1e-12 of the greatest (says so by a smaller dim). Signs are arbitrary,
-// but fixed: the largest component of each column of v is positive. Small
-// matrices by a dense decomposition (LAPACK), large ones by Lanczos (Spectra).
-// InvalidArgument: not finite, an index out of range, all zero, k < 1.
+// Returns the k greatest singular triplets, k >= 1. Triplets below 1e-12 of the
+// greatest are left out; `dim` is then smaller than k. The sign of each triplet
+// is fixed so that the largest component of its column of v is positive. Small
+// matrices use a dense decomposition (LAPACK), large ones Lanczos (Spectra).
+// InvalidArgument: an entry not finite, an index out of range, all entries
+// zero, or k < 1.
 absl::StatusOr<TruncatedSvd> ComputeTruncatedSvd(const SparseMatrix& matrix,
                                                  std::int64_t k);
 

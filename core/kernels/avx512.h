@@ -1,5 +1,5 @@
-// The functions of the level of AVX-512 F, DQ and VL, by the file that has
-// them; kernels.h says what they are. Internal.
+// The functions of the AVX-512 F, DQ and VL level, by the file that defines
+// them; kernels.h documents them. Internal.
 #ifndef ATTENDANT_CORE_KERNELS_AVX512_H_
 #define ATTENDANT_CORE_KERNELS_AVX512_H_
 
@@ -9,21 +9,22 @@
 
 #include "core/kernels/levels.h"
 
-// Target attributes on the functions, not on the files, so that nothing inline
-// from a header is compiled for processors that may not be there.
+// The target attribute is on functions, not on files, so that no inline
+// function from a header is compiled for instructions that the processor may
+// lack.
 #define ATTENDANT_AVX512 __attribute__((target("avx512f,avx512dq,avx512vl")))
 #define ATTENDANT_AVX512_INLINE ATTENDANT_AVX512 __attribute__((always_inline))
-// Loops over a tile's sums: unrolled before anything else, they stay in
-// registers.
+// For loops over a tile's sums: unrolled before any other optimisation, the
+// sums stay in registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 16")
-// Loops whose loads are to stay in their order.
+// For loops whose loads must stay in order.
 #define ATTENDANT_NO_UNROLL _Pragma("GCC unroll 1")
 
 namespace attendant::avx512 {
 
 inline constexpr int kWidth = 16;  // floats in a register
-// Components after which sums are added up and begun anew: one long sum would
-// lose digits of what comes late.
+// Number of components after which sums are added up and restarted: one long
+// sum would lose digits of late components.
 inline constexpr std::int64_t kBlockDim = 64 * kWidth;
 
 ATTENDANT_AVX512 inline __mmask16 FirstLanes(std::int64_t count) {
@@ -45,8 +46,8 @@ ATTENDANT_AVX512 void DotRowsMulti(const float* queries,
 ATTENDANT_AVX512 void DotChunks(const float* a, const float* b, std::int64_t n,
                                 float* sums);
 
-// dot_turned_avx512.cc: DotRowsMulti of the first rows. Returns how many those
-// are: none where it does not pay.
+// dot_turned_avx512.cc: computes DotRowsMulti of the first rows. Returns the
+// number of these rows, 0 where it does not pay.
 ATTENDANT_AVX512 std::int64_t DotTurned(const float* queries,
                                         std::int64_t query_count,
                                         const float* rows,

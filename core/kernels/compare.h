@@ -1,6 +1,6 @@
-// Comparisons of a column of numbers, 64 rows to a word: what a filter's inner
-// loops do. One table of functions for each instruction set, as kernels.h, each
-// with a scalar twin of the same meaning.
+// Compares a column of numbers, 64 rows per word: the inner loops of filters.
+// One table of functions per instruction set, as in kernels.h, each with a
+// scalar twin of the same meaning.
 //
 // Thread-safe: all are pure functions of their arguments. None allocates.
 // Pointers need no alignment. Counts may be 0.
@@ -13,32 +13,34 @@
 
 namespace attendant {
 
-// All but CountBits write ceil(n / 64) words: bit i % 64 of word i / 64 says of
-// row i whether it passes; bits past n are clear. Nothing past n is read.
+// All but CountBits write ceil(n / 64) words: bit i % 64 of word i / 64 tells
+// whether row i passes; bits beyond n are clear. Nothing beyond n is read.
 struct CompareKernels {
   // low <= numbers[i] <= high.
   void (*Integers)(const std::int64_t* numbers, std::int64_t n,
                    std::int64_t low, std::int64_t high, std::uint64_t* words);
-  // The same; no NaN passes, and 0 equals -0.
+  // low <= numbers[i] <= high. NaN does not pass; 0 equals -0.
   void (*Doubles)(const double* numbers, std::int64_t n, double low,
                   double high, std::uint64_t* words);
   // codes[i] == code.
   void (*Code)(const std::int32_t* codes, std::int64_t n, std::int32_t code,
                std::uint64_t* words);
-  // Bit codes[i] % 32 of chosen[codes[i] / 32]. Codes outside [0, code_count)
-  // do not pass. `chosen` has ceil(code_count / 32) words, code_count >= 1.
+  // Bit codes[i] % 32 of chosen[codes[i] / 32] is set. Codes outside [0,
+  // code_count) do not pass. `chosen` has ceil(code_count / 32) words,
+  // code_count >= 1.
   void (*Codes)(const std::int32_t* codes, std::int64_t n,
                 const std::uint32_t* chosen, std::int32_t code_count,
                 std::uint64_t* words);
-  // Bits that are set in `words` and not in `but` (null: none), over n words.
+  // Returns the number of bits that are set in `words` and not in `but` (null:
+  // no bits), over n words.
   std::int64_t (*CountBits)(const std::uint64_t* words,
                             const std::uint64_t* but, std::int64_t n);
 };
 
-// The table of a supported level.
+// Returns the table of a supported level.
 const CompareKernels& CompareKernelsFor(KernelLevel level);
 
-// CompareKernelsFor(ActiveKernelLevel()).
+// Returns CompareKernelsFor(ActiveKernelLevel()).
 const CompareKernels& ActiveCompareKernels();
 
 }  // namespace attendant

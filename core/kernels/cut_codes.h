@@ -1,5 +1,5 @@
-// Rows cut into codes (codes.h), a block at a time. One table of functions for
-// each instruction set, as kernels.h, each with a scalar twin.
+// Quantises rows to codes (codes.h), a block at a time. One table of functions
+// per instruction set, as in kernels.h, each with a scalar twin.
 //
 // Thread-safe: all are pure functions of their arguments. None allocates.
 // Pointers need no alignment.
@@ -12,31 +12,31 @@
 
 namespace attendant {
 
-// Sums over the components of each row of a block, in units of its scale.
+// Sums over the components of each row of a block, in units of the row's scale.
 struct CutSums {
-  float square_norms[kCodeRows];     // of what was cut
-  float square_errors_8[kCodeRows];  // less what codes of 8 bits stand for
-  float square_errors_4[kCodeRows];  // and those of 4
+  float square_norms[kCodeRows];     // of the components quantised
+  float square_errors_8[kCodeRows];  // of their difference from 8-bit codes
+  float square_errors_4[kCodeRows];  // and from 4-bit codes
 };
 
 struct CutCodesKernels {
-  // Cuts the rows of a block, [dim, 16], by the inverses of their scales, with
-  // |component x inverse| <= 120: the code of c = component x inverse is 128
-  // more than the whole number nearest to c; where that is in doubt, either. A
-  // code of 8 bits stands for itself less 128, one of 4 bits for the middle of
-  // those that have its high nibble. Writes both planes of the block, what is
-  // past dim as 128, and overwrites the sums, whose terms pass at most dim + 4
-  // roundings. Adds errors of 4 bits, times scales: errors[16 d + r] += that of
-  // row r's component d. Rows of an inverse of 0 have the code 128.
+  // Quantises the rows of a block, [dim, 16], by the inverses of their scales,
+  // with |component x inverse| <= 120. The code of c = component x inverse is
+  // 128 plus the integer nearest to c; if two are equally near within rounding,
+  // either of them. An 8-bit code stands for itself minus 128, a 4-bit code for
+  // the middle of the codes with its high nibble. Writes both planes of the
+  // block, with code 128 beyond dim, and overwrites the sums, whose terms pass
+  // at most dim + 4 roundings. Adds the 4-bit errors times scales: errors[16 d
+  // + r] += the error of row r's component d. Rows with inverse 0 get code 128.
   void (*Cut)(const float* rows, std::int64_t dim, const float* inverses,
               const float* scales, std::uint8_t* high_plane,
               std::uint8_t* low_plane, CutSums* sums, float* errors);
 };
 
-// The table of a supported level.
+// Returns the table of a supported level.
 const CutCodesKernels& CutCodesKernelsFor(KernelLevel level);
 
-// CutCodesKernelsFor(ActiveKernelLevel()).
+// Returns CutCodesKernelsFor(ActiveKernelLevel()).
 const CutCodesKernels& ActiveCutCodesKernels();
 
 }  // namespace attendant

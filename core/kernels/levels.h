@@ -1,4 +1,4 @@
-// What the levels share and the dispatcher knows of them. Internal.
+// Declarations shared by the levels and the dispatcher. Internal.
 #ifndef ATTENDANT_CORE_KERNELS_LEVELS_H_
 #define ATTENDANT_CORE_KERNELS_LEVELS_H_
 
@@ -7,14 +7,14 @@
 
 namespace attendant {
 
-// exp of a gap below this counts as 0: the last whole number whose exp is a
+// exp of a gap below this counts as 0: it is the least integer whose exp is a
 // normal float, so that no level meets denormals.
 inline constexpr float kMinGap = -87.0f;
 
-// The square of a number below this is no normal float.
+// The square of a number below this is not a normal float.
 inline constexpr float kMinSquared = 0x1p-63f;
 
-// Exps of the levels that have none of their own.
+// Implements Exps for levels without their own.
 double ExpsByLibrary(const float* logits, std::int64_t n, double max,
                      double* exps);
 
@@ -27,7 +27,7 @@ extern const CodeKernels kAvx2CodeKernels;
 extern const CodeKernels kAvxVnniCodeKernels;
 extern const CodeKernels kVnniCodeKernels;
 
-// Whether this processor has VNNI for registers of AVX2.
+// True if this processor has VNNI for AVX2 registers.
 bool HasAvxVnni();
 
 }  // namespace attendant

@@ -1,7 +1,7 @@
-// Sums of coded rows, each with a weight: what values add up to where they are
-// kept as codes of 4 bits (codes.h). One table of functions for each
-// instruction set, as kernels.h, each with a scalar twin, which gives the same
-// numbers where sums are of integers.
+// Weighted sums of coded rows: sums of values that are stored as codes of 4
+// bits (codes.h). One table of functions per instruction set, as in kernels.h,
+// each with a scalar twin, which gives the same numbers where sums are of
+// integers.
 //
 // Thread-safe: all are pure functions of their arguments. None allocates.
 // Pointers need no alignment. Counts may be 0.
@@ -14,13 +14,13 @@
 
 namespace attendant {
 
-// Blocks of rows that are weighed at once, at most.
+// The most blocks of rows weighed in one call.
 inline constexpr std::int64_t kMaxWeighedBlocks = 64;
-// Weights have up to three planes of 7 bits, which multiply as signed bytes do.
+// Weights have up to three planes of 7 bits, which multiply as signed bytes.
 inline constexpr int kCodeWeightPlanes = 3;
 inline constexpr int kCodeWeightPlaneBits = 7;
 
-// What numbers come to, none of them below 0.
+// Sums over numbers, none of which is below 0.
 struct WeightSums {
   float greatest = 0;
   double sum = 0;
@@ -28,35 +28,37 @@ struct WeightSums {
 };
 
 struct WeighCodesKernels {
-  // The sum of n numbers. A term passes at most n / 8 + 3 roundings to float.
+  // Returns the sum of n numbers. A term passes at most n / 8 + 3 roundings to
+  // float.
   double (*Sum)(const float* numbers, std::int64_t n);
 
-  // weights[i] = numbers[i] * scales[i], rounded once, for n numbers >= 0, and
-  // what they come to, added up in doubles.
+  // weights[i] = numbers[i] * scales[i], rounded once, for n numbers >= 0.
+  // Returns the sums over the weights, added up in doubles.
   WeightSums (*ScaleWeights)(const float* numbers, const float* scales,
                              std::int64_t n, float* weights);
 
-  // rounded[i] = weights[i] * factor as the nearest whole number, for n
-  // products in [0, 2^22): of the product, or of it rounded to a float.
+  // rounded[i] = the integer nearest to weights[i] * factor, for n products in
+  // [0, 2^22). Rounds either the exact product or the product rounded to a
+  // float.
   void (*RoundWeights)(const float* weights, std::int64_t n, float factor,
                        std::uint32_t* rounded);
 
-  // sums[d] = sum over block_count blocks and their 16 rows r of
-  // weights[16 b + r] * n, n being the high nibble of the row's component d, in
-  // [0, 15]; weights are below 2^(7 plane_count). Block b lies at
-  // high_plane + blocks[b] * CodePlaneBytes(step_count); blocks may be in any
-  // order. sums [8 step_count] are overwritten.
+  // sums[d] = sum over block_count blocks b and their 16 rows r of weights[16 b
+  // + r] * n, where n, in [0, 15], is the high nibble of the row's component d;
+  // weights are below 2^(7 plane_count). Block b is at high_plane + blocks[b] *
+  // CodePlaneBytes(step_count); blocks may be in any order. Overwrites sums [8
+  // step_count].
   void (*Weigh4)(const std::uint32_t* weights, int plane_count,
                  const std::int32_t* blocks, std::int64_t block_count,
                  const std::uint8_t* high_plane, std::int64_t step_count,
                  std::int64_t* sums);
 };
 
-// The table of a supported level. That of kAvx512 needs VNNI and BW besides;
-// where they are missing it is kAvx2's.
+// Returns the table of a supported level. The table of kAvx512 also needs VNNI
+// and BW; without them it is that of kAvx2.
 const WeighCodesKernels& WeighCodesKernelsFor(KernelLevel level);
 
-// WeighCodesKernelsFor(ActiveKernelLevel()).
+// Returns WeighCodesKernelsFor(ActiveKernelLevel()).
 const WeighCodesKernels& ActiveWeighCodesKernels();
 
 }  // namespace attendant
