@@ -15,37 +15,37 @@
 
 namespace attendant {
 
-// Requests of a catalog whose outcomes are remembered.
+// The number of requests per catalog whose outcomes are remembered.
 inline constexpr std::int64_t kRememberedRequestCount = 100000;
 
-// Remembers the last `remembered_request_count` requests, which must not shrink
-// between runs. A new database is marked with the record's uid, synced;
-// DataLoss if one that is not empty has another mark or none: it is not this
-// catalog's. `list`, the database with the record, and `files` outlive the
-// store.
+// Remembers the last `remembered_request_count` requests; this number must not
+// shrink between runs. A new database is marked with the record's uid, synced.
+// DataLoss if a database that is not empty has another mark or none, as it
+// isn't this catalog's. `list`, the database with the record, and `files` must
+// outlive the store.
 absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
     std::unique_ptr<Database> database, Database* list,
     const CatalogRecord& record, std::int64_t remembered_request_count,
     ScratchFiles* files, SegmentDirectory segments);
 
-// What the database of a catalog holds.
+// What a catalog's database holds.
 struct CatalogContents {
-  std::string uid;  // of the catalog
+  std::string uid;  // the catalog's
   std::int64_t sequence = 0;
   std::int64_t item_count = 0;
 };
 
-// Reads the database of a catalog that nobody has open, all of it, without
-// writing anything. DataLoss if something in it is damaged, or an item does not
-// fit the schema; Cancelled or DeadlineExceeded as `interrupt` says.
+// Reads all of the database of a catalog that nobody has open, without writing
+// anything. DataLoss if something in it is damaged, or an item does not fit the
+// schema; Cancelled and DeadlineExceeded from `interrupt`.
 absl::StatusOr<CatalogContents> ReadCatalogContents(
     const std::string& directory, const CatalogSchema& schema,
     const DatabaseResources& resources, Blocks verified,
     const Interrupt& interrupt);
 
-// Makes the database of another catalog that of the record; synced. The active
-// models, whose names may be another's where it goes, are forgotten; everything
-// else in it stays.
+// Turns the database of another catalog into that of `record`; synced. Forgets
+// the active models, as their names may mean other models in its new place;
+// everything else in it stays.
 absl::Status AdoptDatabase(Database& database, const CatalogRecord& record);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// A data directory before anything is read from it: who holds it, and whether
-// this program understands it.
+// Opens a data directory before anything is read from it: locks it and checks
+// that this program understands its format.
 #ifndef ATTENDANT_CORE_STORAGE_FILES_DATA_DIRECTORY_H_
 #define ATTENDANT_CORE_STORAGE_FILES_DATA_DIRECTORY_H_
 
@@ -17,7 +17,7 @@ namespace attendant {
 // The version that this program writes into FORMAT, and the newest it reads.
 inline constexpr int kFormatVersion = 1;
 
-//   LOCK          held with flock while the directory is open; the holder's pid
+//   LOCK          locked by flock while the directory is open; the holder's pid
 //   FORMAT        the format's version, written once the rest is in place
 //   catalogs/     RocksDB: the list of catalogs and that of models
 //   items/UID/    RocksDB: one catalog
@@ -26,24 +26,25 @@ inline constexpr int kFormatVersion = 1;
 //   segments/UID/ the segments of a catalog: a cache of its database
 //   keys/         files without names: keys that indexes keep on disk
 //
-// Movable; lets go of the lock at the end.
+// Movable; releases the lock when destroyed.
 class DataDirectory {
  public:
-  // Makes and locks the directory and reads FORMAT. Errors as Store::Open.
+  // Creates and locks the directory and reads FORMAT. Errors as for
+  // Store::Open.
   static absl::StatusOr<DataDirectory> Open(const std::string& path,
                                             const Files& files);
 
-  // The format's version, without the lock; nullopt: nothing was stored there
-  // yet. DataLoss, FailedPrecondition and errors of reading as Store::Open.
+  // Returns the format's version without locking; nullopt: nothing was stored
+  // there yet. DataLoss, FailedPrecondition and read errors as for Store::Open.
   static absl::StatusOr<std::optional<int>> FormatVersionOf(
       const std::string& path, const Files& files);
 
-  // True until MarkComplete: nothing was stored here yet.
+  // True if nothing was stored here yet; false after MarkComplete.
   bool fresh() const { return fresh_; }
-  // Writes FORMAT. From then on a part that is missing is damage.
+  // Writes FORMAT. From then on a missing part is damage.
   absl::Status MarkComplete();
-  // Syncs the names in it, and below models/ and snapshots/: a start that ended
-  // early, or could not sync them, may have made some.
+  // Syncs the names in the directory and below models/ and snapshots/: an
+  // earlier start may have created some without syncing them.
   absl::Status Sync() const;
 
   std::string catalogs_path() const { return path_ + "/catalogs"; }

@@ -23,32 +23,33 @@ class FileSystem;
 
 namespace attendant {
 
-// What is read or written at a time, where files are long.
+// Bytes to read or write at a time in long files.
 inline constexpr std::size_t kFileBlockBytes = std::size_t{1} << 20;
 
 inline constexpr absl::string_view kDiskFull = "DISK_FULL";
 inline constexpr absl::string_view kFileTooLarge = "FILE_TOO_LARGE";
 
-// What `error`, an errno, means: ResourceExhausted (reason kDiskFull) if the
-// disk or quota is full, kFileTooLarge if a file may not be as large, or as
-// TooManyOpenFiles if no more files may be open; Unavailable (reason
-// kFilesNotAccessible) if access is denied; DataLoss where a directory stands
-// in place of a file, or a file of one; else Internal.
+// Converts `error`, an errno. ResourceExhausted if the disk or quota is full
+// (reason kDiskFull), a file may not grow so large (reason kFileTooLarge), or
+// no more files may be open (as TooManyOpenFiles); Unavailable (reason
+// kFilesNotAccessible) if access is denied; DataLoss if a directory is in place
+// of a file, or a file in place of a directory; otherwise Internal.
 absl::Status FileError(int error, absl::string_view message);
 
-// The same with the message "ACTION PATH: why".
+// As above, with the message "ACTION PATH: why".
 absl::Status FileError(int error, absl::string_view action,
                        absl::string_view path);
 
-// ResourceExhausted (reason TOO_MANY_OPEN_FILES): `what`, and what to do.
+// Returns ResourceExhausted (reason TOO_MANY_OPEN_FILES) that says `what` could
+// not be done and what to do.
 absl::Status TooManyOpenFiles(absl::string_view what);
 
-// The same if `what`, which opens so many files, would leave less than a third
-// of those that the process may open: that is what connections are counted on
-// to take.
+// Returns TooManyOpenFiles if `what`, which opens `file_count` files, would
+// leave less than a third of the files that the process may open: connections
+// are expected to take that many.
 absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count);
 
-// A file descriptor, closed at the end. Movable.
+// A file descriptor, closed when destroyed. Movable.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -66,26 +67,27 @@ class FileDescriptor {
   int fd_ = -1;
 };
 
-// What a file is called until it is whole; only a crash leaves one.
+// The suffix of a file until it is whole; only a crash leaves such a file.
 inline constexpr absl::string_view kTemporarySuffix = ".tmp";
 
-// A file that is being written under another name: PATH with kTemporarySuffix.
-// What is not committed is removed at the end. Not thread-safe.
+// Writes a file under a temporary name, PATH with kTemporarySuffix. Removes it
+// when destroyed without Commit. Not thread-safe.
 //
-// Errors of every method as of Files; after one the file can't be committed.
+// Errors of every method are as for Files; after an error the file can't be
+// committed.
 class FileWriter {
  public:
   ~FileWriter();
   FileWriter(const FileWriter&) = delete;
   FileWriter& operator=(const FileWriter&) = delete;
 
-  // Not buffered: give it blocks, not bytes.
+  // Unbuffered: pass blocks, not single bytes.
   absl::Status Append(absl::string_view bytes);
-  // Of all that was appended.
+  // Returns the number of bytes appended.
   std::uint64_t size() const { return size_; }
-  // Syncs the file and gives it its name, in place of a file that had it, and
-  // syncs the directory: after a crash the name has the old bytes or the new
-  // ones, and after OK the new ones. Once, and nothing after it.
+  // Syncs the file, renames it to its path, replacing any file there, and syncs
+  // the directory. After a crash the path has either the old bytes or the new
+  // ones; after OK, the new ones. Call once, as the last call.
   absl::Status Commit();
 
  private:
@@ -102,16 +104,17 @@ class FileWriter {
   bool named_ = false;
 };
 
-// A file that is read from its beginning on. Not thread-safe.
+// Reads a file from its beginning. Not thread-safe.
 class FileReader {
  public:
   ~FileReader();
   FileReader(const FileReader&) = delete;
   FileReader& operator=(const FileReader&) = delete;
 
-  // The next bytes, at most `size`; fewer only at the end. Errors as of Files.
+  // Returns the next bytes, at most `size`; fewer only at the end. Errors as
+  // for Files.
   absl::StatusOr<std::string> Read(std::size_t size);
-  // The same into `bytes`; tells how many they are.
+  // As above into `bytes`; returns the number of bytes read.
   absl::StatusOr<std::size_t> Read(std::span<std::byte> bytes);
 
  private:
@@ -122,14 +125,13 @@ class FileReader {
   const std::unique_ptr<rocksdb::FSSequentialFile> file_;
 };
 
-// A file system, the one that RocksDB has its files in too: a test puts another
-// in its place that fails, or forgets what was not synced. Thread-safe; cheap
-// to copy.
+// A file system, the same that holds RocksDB's files. A test replaces it by one
+// that fails or forgets what was not synced. Thread-safe; cheap to copy.
 //
-// Errors of every method as FileError says.
+// Errors of every method are as for FileError.
 class Files {
  public:
-  // The operating system's.
+  // Uses the operating system's file system.
   Files();
   // Null: the operating system's.
   explicit Files(std::shared_ptr<rocksdb::FileSystem> file_system);
@@ -138,69 +140,69 @@ class Files {
     return file_system_;
   }
 
-  // The whole of a file, or nothing if there is none.
+  // Returns the whole file, or nothing if there is none.
   absl::StatusOr<std::optional<std::string>> ReadFile(
       const std::string& path) const;
 
-  // The last bytes of a file: `size`, or all if it has fewer.
+  // Returns the last `size` bytes of a file, or all if it has fewer.
   absl::StatusOr<std::string> ReadTail(const std::string& path,
                                        std::size_t size) const;
 
-  // Bytes of a file.
+  // Returns the bytes of a file.
   absl::StatusOr<std::int64_t> FileSize(const std::string& path) const;
 
-  // A file to read part by part.
+  // Opens a file to read part by part.
   absl::StatusOr<std::unique_ptr<FileReader>> OpenToRead(
       const std::string& path) const;
 
-  // A new file that gets its name by FileWriter::Commit.
+  // Creates a file that gets its name from FileWriter::Commit.
   absl::StatusOr<std::unique_ptr<FileWriter>> NewFile(
       const std::string& path) const;
 
-  // A file, made if it is missing, to read and write anywhere.
+  // Opens a file to read and write anywhere; creates it if it is missing.
   absl::StatusOr<std::unique_ptr<rocksdb::FSRandomRWFile>> OpenInPlace(
       const std::string& path) const;
 
-  // Replaces the file by `bytes`, as FileWriter does.
+  // Replaces the file's content by `bytes`, as FileWriter does.
   absl::Status ReplaceFile(const std::string& path,
                            absl::string_view bytes) const;
 
-  // Makes a directory and the ones above it, synced. OK if it is there. One
-  // that could not be synced is not there after the error.
+  // Creates a directory and its parents, synced. OK if it exists. A directory
+  // that could not be synced does not exist after the error.
   absl::Status MakeDirectory(const std::string& path) const;
 
-  // Makes what was created, renamed or removed in the directory last.
+  // Makes creations, renames and removals in the directory durable.
   absl::Status SyncDirectory(const std::string& path) const;
 
-  // Names in a directory, in no order; empty if there is none.
+  // Returns the names in a directory, unordered; empty if it does not exist.
   absl::StatusOr<std::vector<std::string>> ListDirectory(
       const std::string& path) const;
 
-  // An error if that can't be told.
+  // Returns an error if the answer is unknown.
   absl::StatusOr<bool> PathExists(const std::string& path) const;
 
-  // Gives a directory another name, which nothing has, and syncs the
-  // directories above both.
+  // Renames a directory to a path that must not exist, and syncs the parents of
+  // both.
   absl::Status RenameDirectory(const std::string& from,
                                const std::string& to) const;
 
-  // Makes `to`, which does not exist, another name of the file `from`, which
-  // never changes. Not every file system can, nor two of them together. The
-  // caller syncs the directory.
+  // Makes `to`, which must not exist, another name of the file `from`, which
+  // must never change. Not every file system supports this, nor do two of them
+  // together. The caller syncs the directory.
   absl::Status LinkFile(const std::string& from, const std::string& to) const;
 
   // Makes `to` a copy of the file `from`, as FileWriter does.
   absl::Status CopyFile(const std::string& from, const std::string& to) const;
 
-  // Removes a file, or a directory that is empty. OK if there is none. It may
-  // be back after a power cut, until its directory is synced.
+  // Removes a file or an empty directory. OK if it does not exist. It may
+  // reappear after a power failure until its directory is synced.
   absl::Status RemoveFile(const std::string& path) const;
 
-  // Removes the directory and all below it, for good. OK if there is none.
+  // Removes the directory and all below it, durably. OK if it does not exist.
   absl::Status RemoveTree(const std::string& path) const;
 
  private:
-  // As RemoveTree, and not synced.
+  // As RemoveTree, but not synced.
   absl::Status RemoveAll(const std::string& path) const;
 
   std::shared_ptr<rocksdb::FileSystem> file_system_;

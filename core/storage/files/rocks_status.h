@@ -1,4 +1,4 @@
-// What RocksDB's errors mean here.
+// Converts RocksDB's errors.
 #ifndef ATTENDANT_CORE_STORAGE_FILES_ROCKS_STATUS_H_
 #define ATTENDANT_CORE_STORAGE_FILES_ROCKS_STATUS_H_
 
@@ -11,16 +11,16 @@ class Status;
 
 namespace attendant {
 
-// The errno behind an error, of those that FileError tells apart; else 0.
+// Returns the errno behind an error, if FileError distinguishes it; else 0.
 int ErrnoOf(const rocksdb::Status& status);
 
-// Of work on the database in `directory`: as of FileError where there is an
-// errno, DataLoss on damage, Internal otherwise.
+// Converts an error of work on the database in `directory`: as FileError if
+// there is an errno, DataLoss on damage, Internal otherwise.
 absl::Status FromRocks(const rocksdb::Status& status,
                        absl::string_view directory);
 
-// The same of opening it: FailedPrecondition if it is open already, and
-// DataLoss if a file is missing that its manifest names.
+// Converts an error of opening a database: as FromRocks, and FailedPrecondition
+// if it is already open, DataLoss if a file is missing that its manifest names.
 absl::Status FromOpening(const rocksdb::Status& status,
                          absl::string_view directory);
 

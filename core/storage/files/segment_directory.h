@@ -1,5 +1,5 @@
-// Where a catalog keeps the files of its segments: a cache of what its database
-// holds, which is never trusted unseen.
+// The directory of a catalog's segment files: a cache of what its database
+// holds, never trusted without verification.
 #ifndef ATTENDANT_CORE_STORAGE_FILES_SEGMENT_DIRECTORY_H_
 #define ATTENDANT_CORE_STORAGE_FILES_SEGMENT_DIRECTORY_H_
 
@@ -19,7 +19,7 @@
 
 namespace attendant {
 
-// What a whole file looks like.
+// The size and checksum of a whole file.
 struct FileStamp {
   std::uint64_t size = 0;
   std::string hash;  // StreamHash::Text of all bytes
@@ -30,50 +30,52 @@ struct FileStamp {
 // A file that is being written; it has no name before Commit.
 class StampedFile : public ByteSink {
  public:
-  // Once: synced, with its name.
+  // Syncs the file and gives it its name. Call once.
   virtual absl::StatusOr<FileStamp> Commit() = 0;
 };
 
-// A file that is being read. Its bytes may be any until Verify says that they
-// are those that were written: who reads them keeps to sizes that make sense,
-// and uses nothing that came of them before.
+// A file that is being read. Its bytes may be wrong until Verify confirms that
+// they are those that were written: a reader must check that sizes make sense,
+// and must not use anything derived from the bytes before.
 class StampedSource : public ByteSource {
  public:
-  // Reads what is left. DataLoss naming the file if its bytes, as they were
-  // given out, are not as stamped; errors of reading it. Last.
+  // Reads the rest of the file. DataLoss naming the file if its bytes, as they
+  // were returned, don't match the stamp; errors of reading it. The last call.
   virtual absl::Status Verify() = 0;
 };
 
-// DIRECTORY/MANIFEST says which files there are; the others mean nothing.
-// Thread-safe, but one thread at a time writes.
+// DIRECTORY/MANIFEST names the valid files; others are ignored. Thread-safe,
+// but only one thread may write at a time.
 class SegmentDirectory {
  public:
-  // The directory is made when it is needed.
+  // Creates the directory when it is needed.
   SegmentDirectory(std::string path, Files files)
       : path_(std::move(path)), files_(std::move(files)) {}
 
-  // A file of about so many bytes: ResourceExhausted if the disk has no room
-  // for them, also later, for what is written. Cancelled once `cancelled`, if
-  // not null, is true; it must outlive the file. Errors of Files.
+  // Creates a file of about `byte_count` bytes. ResourceExhausted if the disk
+  // has no room for them, now or during later writes. Cancelled once
+  // `cancelled`, if not null, is true; it must outlive the file. Errors of
+  // Files.
   absl::StatusOr<std::unique_ptr<StampedFile>> Create(
       const std::string& name, std::uint64_t byte_count,
       const std::atomic<bool>* cancelled = nullptr) const;
 
-  // The file from its beginning. DataLoss naming the file if it is missing.
+  // Opens the file from its beginning. DataLoss naming the file if it is
+  // missing.
   absl::StatusOr<std::unique_ptr<StampedSource>> Open(
       const std::string& name, const FileStamp& stamp) const;
 
   // Replaces the manifest; synced.
   absl::Status PutManifest(absl::string_view bytes) const;
-  // Nothing if there is none; DataLoss if it is damaged.
+  // Returns nothing if there is no manifest; DataLoss if it is damaged.
   absl::StatusOr<std::optional<std::string>> GetManifest() const;
 
-  // The greatest N of files named WHAT-N; 0 if there are none.
+  // Returns the greatest N of files named WHAT-N; 0 if there are none.
   std::int64_t LastNumber() const;
-  // Removes all files but the manifest and those named. What can't be removed
-  // stays: it is in nobody's way.
+  // Removes all files except the manifest and those in `kept`. A file that
+  // can't be removed stays, which does no harm.
   void RemoveOthers(const std::set<std::string>& kept) const;
-  // Removes the manifest, then the rest.
+  // Removes the manifest, then the other files.
   absl::Status Clear() const;
 
  private:

@@ -1,4 +1,4 @@
-// The checksum of stored snapshots: XXH3 of 128 bits. It finds damage, not
+// The checksum of stored snapshots: XXH3 of 128 bits. Detects damage, not
 // forgery.
 #ifndef ATTENDANT_CORE_STORAGE_FILES_STREAM_HASH_H_
 #define ATTENDANT_CORE_STORAGE_FILES_STREAM_HASH_H_
@@ -14,13 +14,13 @@ namespace attendant {
 
 inline constexpr std::size_t kHashTextBytes = 32;
 
-// Of bytes that come part by part. Not thread-safe.
+// Hashes bytes that arrive part by part. Not thread-safe.
 class StreamHash {
  public:
   StreamHash();
 
   void Update(absl::string_view bytes);
-  // Of all bytes so far, as 32 lower-case hex digits.
+  // Returns the hash of all bytes so far as 32 lower-case hex digits.
   std::string Text() const;
 
  private:

@@ -11,14 +11,14 @@
 
 namespace attendant {
 
-// Files whose names are removed before anything is written: they take their
-// space with them when they are closed, however the process ends, and nobody
-// can shorten what is mapped. Leaves the disk the reserve of CheckDiskSpace.
+// Files that are unlinked before anything is written: their space is freed when
+// they are closed, however the process ends, and nobody can truncate a mapped
+// one. Keeps the reserve of CheckDiskSpace free.
 class UnlinkedFiles : public ScratchFiles {
  public:
-  // The directory is made when it is needed, and may be another disk.
-  // `files` makes and lists the directory; the files themselves are nothing
-  // that a crash could take.
+  // Creates the directory when it is needed; it may be on another disk. `files`
+  // creates and lists the directory; the scratch files themselves need not
+  // survive a crash.
   explicit UnlinkedFiles(std::string directory, Files files = Files())
       : directory_(std::move(directory)), files_(std::move(files)) {}
 
@@ -26,8 +26,8 @@ class UnlinkedFiles : public ScratchFiles {
   absl::StatusOr<std::unique_ptr<ScratchFile>> Create(
       std::int64_t byte_count) override;
 
-  // Removes what a crash left of files that had not lost their names. Before
-  // any is made.
+  // Removes files that a crash left before they were unlinked. Call before any
+  // file is created.
   void RemoveLeftOvers();
 
  private:

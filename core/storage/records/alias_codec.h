@@ -1,4 +1,4 @@
-// An alias as the bytes of its entry in the metadata database.
+// Encodes an alias for its entry in the metadata database.
 #ifndef ATTENDANT_CORE_STORAGE_RECORDS_ALIAS_CODEC_H_
 #define ATTENDANT_CORE_STORAGE_RECORDS_ALIAS_CODEC_H_
 
@@ -9,12 +9,12 @@
 
 namespace attendant {
 
-// What is kept under `alias`: the catalog that it names, and a checksum of
-// both. Both are valid names (ValidateCatalogName).
+// Returns the entry of `alias`: the catalog that it names, and a checksum of
+// both. Both must be valid names (ValidateCatalogName).
 std::string EncodeAlias(absl::string_view alias, absl::string_view catalog);
 
-// The catalog's name. DataLoss, naming the alias, if the bytes are not what
-// EncodeAlias makes for it.
+// Returns the catalog's name. DataLoss, naming the alias, if the bytes are not
+// what EncodeAlias makes for it.
 absl::StatusOr<std::string> DecodeAlias(absl::string_view alias,
                                         absl::string_view bytes);
 

@@ -10,10 +10,11 @@
 
 namespace attendant {
 
-// The record's name, schema and uid are valid.
+// The record's name, schema and uid must be valid.
 std::string EncodeCatalogRecord(const CatalogRecord& record);
 
-// The inverse. DataLoss, naming the catalog, if that is not what `text` holds.
+// Decodes what EncodeCatalogRecord returned. DataLoss, naming the catalog, if
+// `text` is anything else.
 absl::StatusOr<CatalogRecord> DecodeCatalogRecord(absl::string_view name,
                                                   absl::string_view text);
 

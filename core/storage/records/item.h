@@ -1,4 +1,4 @@
-// What a catalog stores: items, and the schema that says what they hold.
+// What a catalog stores: items, and the schema that describes them.
 #ifndef ATTENDANT_CORE_STORAGE_RECORDS_ITEM_H_
 #define ATTENDANT_CORE_STORAGE_RECORDS_ITEM_H_
 
@@ -21,7 +21,8 @@ namespace attendant {
 inline constexpr int kMaxKeyFields = 16;
 inline constexpr int kMaxAttributes = 256;
 inline constexpr int kMaxNameBytes = 64;
-// Of all texts of an item together: a page must be able to hold any item.
+// Limit on the bytes of all attribute texts of an item together: a page must be
+// able to hold any item.
 inline constexpr std::int64_t kMaxAttributeBytes = 1 << 20;
 inline constexpr std::int64_t kMaxOpaqueValueBytes = 64 << 10;
 
@@ -34,7 +35,7 @@ enum class AttributeType {
   kTimestamp = 6,
 };
 
-// The alternatives stand in the order of AttributeType.
+// The alternatives are in the order of AttributeType.
 using AttributeValue = std::variant<bool, std::int64_t, double, std::string,
                                     std::vector<std::string>, absl::Time>;
 
@@ -44,16 +45,16 @@ using Attributes = std::vector<std::pair<int, AttributeValue>>;
 inline AttributeType TypeOf(const AttributeValue& value) {
   return static_cast<AttributeType>(value.index() + 1);
 }
-// "bool", "int64", "double", "string", "string list", "timestamp".
+// Returns "bool", "int64", "double", "string", "string list" or "timestamp".
 absl::string_view Name(AttributeType type);
-// "a bool", "an int64", ...
+// Returns "a bool", "an int64" and so on.
 std::string WithArticle(AttributeType type);
 
 struct KeyFieldSchema {
   std::string name;
   std::int64_t dim = 0;
   ScoreKind score_kind = ScoreKind::kDot;
-  // Defaults: all that may change later.
+  // Defaults: the members that may change later.
   IndexKind index_kind = IndexKind::kAuto;
   double temperature = 1;
   CombineKind combine_kind = CombineKind::kSum;
@@ -78,11 +79,11 @@ struct CatalogSchema {
   std::int64_t value_dim = 0;  // 0: no values; keys are pooled
   std::vector<AttributeSchema> attributes;
 
-  // Position in key_fields or attributes, or -1.
+  // Returns the position in key_fields or attributes, or -1.
   int KeyFieldIndex(absl::string_view name) const;
   int AttributeIndex(absl::string_view name) const;
-  // Components of what a head of this field pools: values, or keys in their
-  // place.
+  // Returns the components of what a head of this field pools: values, or keys
+  // if there are no values.
   std::int64_t PooledDim(int field) const {
     return value_dim > 0 ? value_dim
                          : key_fields[static_cast<std::size_t>(field)].dim;
@@ -91,48 +92,49 @@ struct CatalogSchema {
   bool operator==(const CatalogSchema&) const = default;
 };
 
-// OK, or InvalidArgument (over a limit: ResourceExhausted) naming a field of
+// OK, or InvalidArgument (above a limit: ResourceExhausted) naming a field of
 // the wire's CatalogSchema, prefixed with "schema.".
 absl::Status ValidateSchema(const CatalogSchema& schema);
 
 // OK if `name`, of a key field or attribute, is [a-z][a-z0-9_]* of at most 64
-// bytes. Else InvalidArgument naming `field`.
+// bytes. Otherwise InvalidArgument naming `field`.
 absl::Status ValidateFieldName(absl::string_view name, absl::string_view field);
 
-// OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes. Else InvalidArgument
-// naming `field`.
+// OK if `name` is [a-z0-9][a-z0-9_-]* of at most 64 bytes. Otherwise
+// InvalidArgument naming `field`.
 absl::Status ValidateCatalogName(absl::string_view name,
                                  absl::string_view field = "name");
 
 struct Item {
   ItemId id;
-  // One a key field, in the schema's order; empty where the item has no key.
+  // One per key field, in the schema's order; empty where the item has no key.
   std::vector<std::vector<float>> keys;
   // value_dim floats, or empty.
   std::vector<float> value;
   Attributes attributes;
-  // Bytes of any kind that come back as they were, and are never pooled.
+  // Arbitrary bytes that are returned unchanged and never pooled.
   std::string opaque_value;
 
   bool operator==(const Item&) const = default;
 };
 
-// An item of a store.
+// An item in a store.
 struct StoredItem : Item {
-  // Of the write that last changed it; 0 if it was stored before items kept
-  // theirs.
+  // The sequence of the write that last changed the item; 0 if it was stored
+  // before items kept theirs.
   std::int64_t sequence = 0;
 
   bool operator==(const StoredItem&) const = default;
 };
 
-// Bytes of text in its attributes, as limits count them.
+// Returns the bytes of text in the item's attributes, as limits count them.
 std::int64_t AttributeBytes(const Item& item);
 
 // OK if the item fits the schema: id, dimensions, finiteness, no zero key under
-// COSINE, at least one key, a value where it can't be left out, attribute types
-// and finiteness, sizes. Else InvalidArgument (over a limit: ResourceExhausted)
-// naming the field as the wire spells it ("keys[text]", "attributes[price]").
+// COSINE, at least one key, a value if required, attribute types and
+// finiteness, sizes. Otherwise InvalidArgument (above a limit:
+// ResourceExhausted) naming the field as the wire spells it ("keys[text]",
+// "attributes[price]").
 absl::Status ValidateItem(
     const Item& item, const CatalogSchema& schema,
     std::int64_t most_attribute_bytes = kMaxAttributeBytes);

@@ -1,4 +1,4 @@
-// A change of parts of an item.
+// A change to parts of an item.
 #ifndef ATTENDANT_CORE_STORAGE_RECORDS_ITEM_PATCH_H_
 #define ATTENDANT_CORE_STORAGE_RECORDS_ITEM_PATCH_H_
 
@@ -11,28 +11,28 @@
 
 namespace attendant {
 
-// What becomes of an item; nothing where it stays as it was.
+// The new parts of an item; an unset part stays unchanged.
 struct ItemPatch {
   ItemId id;
-  // By key field, or none at all. Empty: the item has no key there any more.
+  // One per key field, or empty: no key changes. An empty key removes the key.
   std::vector<std::optional<std::vector<float>>> keys;
-  // Empty: the item has no value any more.
+  // An empty value removes the value.
   std::optional<std::vector<float>> value;
   // (position in schema.attributes, value), positions ascending and distinct.
-  // Nothing: the item has no such attribute any more.
+  // An unset value removes the attribute.
   std::vector<std::pair<int, std::optional<AttributeValue>>> attributes;
-  // True: attributes that are not named above go.
+  // True: removes all attributes that are not named above.
   bool replaces_attributes = false;
   std::optional<std::string> opaque_value;
 
-  // True if it changes nothing.
+  // True if the patch changes nothing.
   bool empty() const;
 
   bool operator==(const ItemPatch&) const = default;
 };
 
-// The item with the patch's parts in place of its own. It need not be valid:
-// see ValidateItem.
+// Returns `item` with the parts of the patch. The result need not be valid: see
+// ValidateItem.
 Item Patched(Item item, const ItemPatch& patch);
 
 }  // namespace attendant

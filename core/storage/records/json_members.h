@@ -1,4 +1,4 @@
-// Reading stored JSON without exceptions.
+// Reads stored JSON without exceptions.
 #ifndef ATTENDANT_CORE_STORAGE_RECORDS_JSON_MEMBERS_H_
 #define ATTENDANT_CORE_STORAGE_RECORDS_JSON_MEMBERS_H_
 
@@ -9,8 +9,8 @@
 
 namespace attendant {
 
-// The members of one JSON object. A member that is missing or of another type
-// makes it not ok; no exception is thrown.
+// Reads members of one JSON object. A missing member, or one of another type,
+// makes ok() false and reads as empty; no exception is thrown.
 class JsonMembers {
  public:
   explicit JsonMembers(const nlohmann::json& object) : object_(object) {
@@ -49,7 +49,7 @@ class JsonMembers {
     }
     return *member;
   }
-  // `kind`, if it is one.
+  // Returns `kind`, or fails if it is unset.
   template <typename T>
   T Kind(std::optional<T> kind) {
     if (!kind.has_value()) ok_ = false;

@@ -1,4 +1,4 @@
-// A second witness of what was acknowledged.
+// A separate record of what was acknowledged.
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_ACKNOWLEDGED_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_ACKNOWLEDGED_H_
 
@@ -15,25 +15,27 @@ class FSRandomRWFile;
 
 namespace attendant {
 
-// What a database was known to hold at some time, on disk.
+// What a database was known to hold on disk at some time.
 struct Acknowledged {
   std::int64_t sequence = 0;  // of the last write
-  // RocksDB's number of that time, which writes without a sequence move too.
+  // RocksDB's sequence number at that time; it also grows by writes without a
+  // `sequence`.
   std::uint64_t number = 0;
-  // The manifest at that time, which since has only been appended to.
+  // The manifest at that time; since then it has only been appended to.
   std::uint64_t manifest_number = 0;
   std::uint64_t manifest_bytes = 0;
   std::uint64_t manifest_hash = 0;  // of that many bytes
 };
 
-// Keeps it in a file of its own beside the database. A log or a manifest that
-// ends early looks the same whether a crash tore off what nobody was told of,
-// or damage hides what was acknowledged; this tells them apart.
+// Keeps an Acknowledged in a file next to the database. A log or manifest that
+// ends early looks the same whether a crash tore off an unacknowledged write or
+// damage hides an acknowledged one; this mark tells the two apart.
 //
-// It is written after the database is synced and not synced itself: a killed
-// process loses nothing of it, a power failure may leave it behind the truth,
-// and it is never ahead. A missing or torn file therefore reads as nothing:
-// whoever removes it loses no data, only this guard until the next write.
+// The mark is written after the database is synced and is not synced itself: a
+// killed process loses nothing of it, a power failure may leave it behind the
+// database, and it is never ahead. A missing or torn file therefore reads as an
+// empty mark: removing it loses no data, only this protection until the next
+// write.
 //
 // Not thread-safe.
 class AcknowledgedMark {
@@ -44,8 +46,8 @@ class AcknowledgedMark {
   AcknowledgedMark(AcknowledgedMark&& other) noexcept;
 
   const Acknowledged& get() const { return acknowledged_; }
-  // A failure is not reported: the database itself is safe, and the mark merely
-  // stays behind.
+  // Does not report failures: the database itself is safe, and the mark only
+  // falls behind.
   void Put(const Acknowledged& acknowledged);
 
  private:

@@ -1,4 +1,4 @@
-// What is looked at in the files of a database, and mended.
+// Checks and repairs the files of a database.
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_DATABASE_FILES_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_DATABASE_FILES_H_
 
@@ -14,35 +14,37 @@
 
 namespace attendant {
 
-// Errors beside those that are named are those of Files. Who changes a file is
-// alone with it.
+// Errors not named below are those of Files. A function that changes a file
+// needs exclusive access to it.
 
-// RocksDB takes a directory without CURRENT for a new database and deletes the
-// files that it finds there. DataLoss if one is there that was a database.
+// Returns DataLoss if a directory without CURRENT holds files of a database:
+// RocksDB would take it for a new database and delete them.
 absl::Status CheckCurrent(const std::string& directory, bool must_exist,
                           const Files& files);
 
-// Of all logs together, which opening writes to tables.
+// Returns the bytes of all logs together, which opening writes to tables.
 absl::StatusOr<std::uint64_t> LogBytes(const std::string& directory,
                                        const Files& files);
 
-// The number in MANIFEST-NUMBER, or 0.
+// Returns the number in MANIFEST-NUMBER, or 0.
 std::uint64_t ManifestNumber(absl::string_view name);
 
-// Of the first `size` bytes of a manifest; nothing if it has less.
+// Returns the hash of the first `size` bytes of a manifest; nothing if it is
+// shorter.
 absl::StatusOr<std::optional<std::uint64_t>> HashManifest(
     const std::string& directory, const Files& files, std::uint64_t number,
     std::uint64_t size);
 
-// RocksDB drops the end of a manifest from a damaged length on, and deletes the
-// tables that it then does not know. DataLoss if it is not what it was.
+// Returns DataLoss if the manifest is not what was acknowledged: RocksDB drops
+// the rest of a manifest from a damaged length on, and deletes the tables that
+// it then does not know.
 absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
-// RocksDB's numbers of the last write that is whole in a log, and of the first
-// from which on none is missing; 0 if none is. DataLoss if a log has a write
-// behind one that is not whole, or one that does not go on where that before it
-// ends, or goes back behind the log before.
+// RocksDB's numbers in the logs: `last` is that of the last complete write;
+// `first` is the first number from which on none is missing, 0 if there is
+// none. DataLoss if a log has a write after an incomplete one, does not
+// continue where the log before it ends, or overlaps it.
 struct LogNumbers {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -50,19 +52,20 @@ struct LogNumbers {
 absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
                                          const Files& files);
 
-// Both cut off what a power cut left of a last write that was never synced, if
-// it left any (see FindTornTail). The log, where that is so, is the last one
-// that is not empty: before a write to another, it is synced. True if it was.
+// Both cut off what a power failure left of a last write that was never synced,
+// if anything (see FindTornTail). Only the last log that is not empty can have
+// such a write: each log is synced before another is written. CutTornLog
+// returns true if it cut the log.
 absl::Status CutTornManifest(const std::string& directory, const Files& files);
 absl::StatusOr<bool> CutTornLog(const std::string& directory,
                                 const Files& files);
 
-// Cuts the writes off the logs whose numbers, which are RocksDB's, are beyond
-// this one: those that failed, and reached them all the same. Goes from the
-// last log, behind which an empty one may have been begun, back to one that has
-// this number or one before. These logs are other files afterwards, whatever
-// they held: who still has those before open writes nothing that counts.
-// DataLoss, with nothing cut, if one is damaged before such writes.
+// Cuts off the logs all writes with RocksDB numbers above `number`, which
+// failed but reached the logs all the same. Goes from the last log, which may
+// be a new empty one, back to a log with this number or a lower one. The logs
+// are then new files, even with the same content: nothing written by those who
+// have the old ones open counts. DataLoss, with nothing cut, if a log is
+// damaged before such writes.
 absl::Status CutWritesAfter(const std::string& directory, const Files& files,
                             std::uint64_t number);
 

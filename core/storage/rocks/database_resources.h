@@ -1,4 +1,4 @@
-// What all databases of a store share.
+// Resources that all databases of a store share.
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_DATABASE_RESOURCES_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_DATABASE_RESOURCES_H_
 
@@ -19,7 +19,7 @@ namespace attendant {
 struct DatabaseResources {
   std::shared_ptr<rocksdb::Cache> block_cache;
   std::shared_ptr<rocksdb::WriteBufferManager> write_buffers;
-  // Of batches that are being written.
+  // Bytes of the batches that are being written.
   std::shared_ptr<std::atomic<std::uint64_t>> bytes_under_way;
   Files files;
   std::shared_ptr<rocksdb::Env> env;  // over `files`

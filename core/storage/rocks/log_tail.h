@@ -1,4 +1,4 @@
-// The log of RocksDB, whose end a crash tears and damage hits.
+// Examines the end of RocksDB's log, which a crash may tear and damage may hit.
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_LOG_TAIL_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_LOG_TAIL_H_
 
@@ -10,37 +10,39 @@
 
 namespace attendant {
 
-// Logs and manifests are blocks of 32 KiB that hold records: a masked CRC-32C
-// (4 bytes), a length (2), a type (1: whole; 2, 3, 4: first, middle and last
-// part of a write), and the payload.
+// Logs and manifests consist of blocks of 32 KiB that hold records: a masked
+// CRC-32C (4 bytes), a length (2), a type (1: whole; 2, 3, 4: first, middle and
+// last part of a write), and the payload.
 
 // Calls `visit` for each write, in order, until it returns false or a record is
-// not valid: where the write begins, and its payload, which lives until `visit`
-// returns. Returns where the first write begins that is not whole, or not
-// visited; the log's size if there is none. Thread-safe.
+// not valid. Passes the position where the write begins, and its payload, which
+// is valid until `visit` returns. Returns the position of the first write that
+// is incomplete or was not visited; the log's size if there is none.
+// Thread-safe.
 std::size_t ForEachWrite(
     absl::string_view log,
     absl::FunctionRef<bool(std::size_t begin, absl::string_view payload)>
         visit);
 
-// True if the write that begins at `begin`, where ForEachWrite ended, is cut
-// off by the end of the log, and nothing else is wrong with it. Thread-safe.
+// True if the write at `begin`, where ForEachWrite ended, is cut off by the end
+// of the log and has no other defect. Thread-safe.
 bool EndsEarly(absl::string_view log, std::size_t begin);
 
-// True if another write begins behind the record that is wrong in the one at
-// `begin`, where ForEachWrite ended: no power cut leaves that. Thread-safe.
+// True if another write begins after the invalid record of the write at
+// `begin`, where ForEachWrite ended: no power failure leaves that. Thread-safe.
 bool IsFollowed(absl::string_view log, std::size_t begin);
 
-// Where a last write begins that never got to the disk as a whole: a power cut
-// leaves zeros where a file system had made room and not written yet: whole
-// sectors in the write's record or in place of it, or all from somewhere on.
-// Cut off there the log is one that a crash tore, which RocksDB opens. Nothing
-// if the log is whole; if it only ends early, which RocksDB tells by itself; or
-// if it is damaged: a record is wrong and has no such zeros, or a later write
-// follows, before which this one was synced.
+// Returns the position of a last write that never reached the disk in full. A
+// power failure leaves zeros where a file system had allocated space but not
+// written it: whole sectors within the write's record or in its place, or
+// everything from some point on. Cut off there, the log is like one that a
+// crash tore, which RocksDB opens. Returns nothing if the log is whole; if it
+// only ends early, which RocksDB detects by itself; or if it is damaged: an
+// invalid record has no such zeros, or a later write follows, before which this
+// one was synced.
 //
-// Damage that is such zeros in the last write alone can't be told from a
-// power cut (but see AcknowledgedMark). Thread-safe.
+// Damage that consists of such zeros in the last write alone can't be told from
+// a power failure (but see AcknowledgedMark). Thread-safe.
 std::optional<std::size_t> FindTornTail(absl::string_view log);
 
 }  // namespace attendant

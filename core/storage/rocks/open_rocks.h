@@ -1,4 +1,4 @@
-// How RocksDB is opened here.
+// Opens RocksDB with this project's settings.
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_OPEN_ROCKS_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_OPEN_ROCKS_H_
 
@@ -15,21 +15,22 @@ class DB;
 
 namespace attendant {
 
-// Errors of all as of FromOpening, and DataLoss if a table that the database
-// needs would end the process (see CheckTableProperties).
+// All functions return the errors of FromOpening, and DataLoss if a table that
+// the database needs would end the process (see CheckTableProperties).
 
-// For writing. RocksDB makes a database where it finds none, and deletes what
-// lies there: only where there was none is it to.
+// Opens a database for writing. `create_if_missing` is only for a directory
+// that never held a database: if RocksDB finds none, it creates one and deletes
+// what is there.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenRocks(
     const std::string& directory, const DatabaseResources& resources,
     bool create_if_missing);
 
-// Writes nothing at all.
+// Opens a database without writing anything.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenReader(
     const std::string& directory, const DatabaseResources& resources);
 
-// RocksDB's number of the last write that is in a table, by the manifest: no
-// table and no log is looked into.
+// Returns RocksDB's number of the last write that is in a table, as recorded in
+// the manifest; no table and no log is read.
 absl::StatusOr<std::uint64_t> LastNumberInTables(
     const std::string& directory, const DatabaseResources& resources);
 

@@ -1,4 +1,4 @@
-// Which RocksDB this is.
+// Identifies the RocksDB in use.
 #ifndef ATTENDANT_CORE_STORAGE_ROCKS_ROCKSDB_BUILD_H_
 #define ATTENDANT_CORE_STORAGE_ROCKS_ROCKSDB_BUILD_H_
 
@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// The version that is linked, as "7.8.3".
+// Returns the linked version, as "7.8.3".
 std::string RocksDbVersion();
 
 }  // namespace attendant

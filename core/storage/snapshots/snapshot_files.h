@@ -1,4 +1,4 @@
-// The stored snapshots of a data directory: copies of catalogs as they were,
+// The stored snapshots of a data directory: copies of catalogs at some time,
 // every file with its checksum.
 #ifndef ATTENDANT_CORE_STORAGE_SNAPSHOTS_SNAPSHOT_FILES_H_
 #define ATTENDANT_CORE_STORAGE_SNAPSHOTS_SNAPSHOT_FILES_H_
@@ -30,10 +30,10 @@ namespace attendant {
 
 struct DatabaseResources;
 
-// The reason of DataLoss where a part of a snapshot is not what it was.
+// The reason of DataLoss if a part of a snapshot is not what it was.
 inline constexpr absl::string_view kSnapshotDamaged = "SNAPSHOT_DAMAGED";
 
-// Of a catalog.
+// The most snapshots of a catalog.
 inline constexpr int kMaxSnapshots = 1000;
 
 struct SnapshotId {
@@ -43,11 +43,11 @@ struct SnapshotId {
   auto operator<=>(const SnapshotId&) const = default;
 };
 
-// Which snapshots to list, and how many.
+// Which snapshots to list, and how many of them.
 struct SnapshotPage {
-  std::function<bool(absl::string_view catalog)> holds;  // null: true of all
-  // Nothing: from the first on. Damages are then those of all, whatever the
-  // limit; else of those on the page.
+  std::function<bool(absl::string_view catalog)> holds;  // null: true for all
+  // Unset: lists from the first snapshot on, and `damages` then covers all
+  // snapshots, whatever the limit; otherwise only those on the page.
   std::optional<SnapshotId> after = std::nullopt;
   std::size_t limit = std::numeric_limits<std::size_t>::max();
 };
@@ -57,18 +57,18 @@ struct SnapshotList {
   std::map<SnapshotId, absl::Status> damages;  // of manifests: DataLoss
 };
 
-// DIRECTORY/CATALOG/NAME/ holds MANIFEST, record, database/ and models/. What
-// is being made lies in DIRECTORY/.partial and gets its name in one step, when
+// DIRECTORY/CATALOG/NAME/ holds MANIFEST, record, database/ and models/. A
+// snapshot is built in DIRECTORY/.partial and gets its name in one step, once
 // all of it is synced: a crash leaves a whole snapshot or none.
 //
-// A snapshot outlives its catalog. Its tables are links to those of the
-// catalog: while both are there they take their space once, and share the fate
-// of the disk.
+// A snapshot outlives its catalog. Its tables are hard links to those of the
+// catalog: while both exist, they take their space once and share any damage on
+// disk.
 //
 // Thread-safe. Errors of every method: those of Files and of Database.
 class SnapshotFiles {
  public:
-  // A directory below .partial, removed at the end unless it was published.
+  // A directory below .partial, removed on destruction unless it was published.
   class Draft {
    public:
     ~Draft();
@@ -84,7 +84,7 @@ class SnapshotFiles {
     const std::string path_;
   };
 
-  // A snapshot that is not removed while this lives.
+  // A snapshot that can't be removed while this object lives.
   class Lease {
    public:
     ~Lease();
@@ -106,23 +106,24 @@ class SnapshotFiles {
   // Both arguments must outlive the object.
   SnapshotFiles(std::string directory, const DatabaseResources* resources);
 
-  // Removes what a crash left. Before any other method.
+  // Removes what a crash left. Call before any other method.
   void RemoveLeftOvers();
 
-  // Makes a snapshot: `checkpoint` makes a database of the directory it is
-  // given, `models` are what the record names. An empty name becomes one of the
-  // time and the last write that is free. InvalidArgument naming "name" for a
-  // bad one; AlreadyExists with reason SNAPSHOT_EXISTS; ResourceExhausted past
-  // kMaxSnapshots; DataLoss if what was copied is damaged. After an error
-  // nothing is left.
+  // Creates a snapshot. `checkpoint` makes a database of the directory that it
+  // is given; `models` are those that the record names. An empty name is
+  // replaced by a free one made of the time and the last write. InvalidArgument
+  // naming "name" for an invalid name; AlreadyExists with reason
+  // SNAPSHOT_EXISTS; ResourceExhausted beyond kMaxSnapshots; DataLoss if what
+  // was copied is damaged. After an error nothing is left.
   absl::StatusOr<SnapshotManifest> Create(
       const CatalogRecord& record, const std::vector<ModelRecord>& models,
       absl::string_view name, absl::Time now,
       absl::FunctionRef<absl::Status(const std::string&)> checkpoint,
       LongWork& work);
 
-  // Of one catalog, or of all if it is empty. Reads the manifests of the page,
-  // and where it tells of all damages every one. Errors of the interrupt.
+  // Lists the snapshots of one catalog, or of all if it is empty. Reads the
+  // manifests of the page, or every manifest if it reports all damages. Errors
+  // of the interrupt.
   absl::StatusOr<SnapshotList> List(absl::string_view catalog,
                                     const SnapshotPage& page = {},
                                     const Interrupt& interrupt = {}) const;
@@ -130,31 +131,31 @@ class SnapshotFiles {
   // NotFound with reason SNAPSHOT_NOT_FOUND if there is none.
   absl::Status CheckExists(const SnapshotId& id) const;
 
-  // NotFound as CheckExists; DataLoss if its manifest is damaged.
+  // NotFound as for CheckExists; DataLoss if the manifest is damaged.
   absl::StatusOr<SnapshotManifest> Get(const SnapshotId& id) const;
 
-  // The same, to read it. Errors as Get.
+  // Opens a snapshot for reading. Errors as for Get.
   absl::StatusOr<std::unique_ptr<Lease>> Open(const SnapshotId& id);
 
-  // What an opened snapshot holds beside its items, once every byte of it was
-  // found to be what it was; DataLoss with reason kSnapshotDamaged, naming the
-  // part, if not.
+  // What an opened snapshot holds in addition to its items. Returned once every
+  // byte was verified; DataLoss with reason kSnapshotDamaged, naming the part,
+  // if one is wrong.
   struct Verified {
     CatalogRecord record;
     std::vector<ModelRecord> models;
   };
   absl::StatusOr<Verified> Verify(const Lease& lease, LongWork& work) const;
 
-  // NotFound as CheckExists; FailedPrecondition with reason SNAPSHOT_IN_USE
-  // while it is opened. A damaged one goes too.
+  // Removes a snapshot, damaged or not. NotFound as for CheckExists;
+  // FailedPrecondition with reason SNAPSHOT_IN_USE while it is open.
   absl::Status Remove(const SnapshotId& id);
 
-  // For what comes from elsewhere (see SnapshotImport), to be a snapshot of
-  // this id, which is checked before the work, if it has a name yet. Errors as
+  // Creates a draft for an imported snapshot (see SnapshotImport) of this id.
+  // The id, if it has a name yet, is checked before the work. Errors as for
   // Create.
   absl::StatusOr<std::unique_ptr<Draft>> NewDraft(const SnapshotId& id);
-  // Verifies all that lies in the draft against the manifest and makes it a
-  // snapshot. Errors as Create and Verify.
+  // Verifies everything in the draft against the manifest and makes it a
+  // snapshot. Errors as for Create and Verify.
   absl::Status Adopt(const Draft& draft, const SnapshotManifest& manifest,
                      LongWork& work);
 
@@ -164,13 +165,14 @@ class SnapshotFiles {
   std::string catalog_path(absl::string_view catalog) const;
   std::string path_of(const SnapshotId& id) const;
   absl::StatusOr<SnapshotManifest> ReadManifest(const SnapshotId& id) const;
-  // Of the page and those after it, by catalog and name.
+  // Returns the ids of the page and those after it, by catalog and name.
   absl::StatusOr<std::vector<SnapshotId>> ListIds(
       absl::string_view catalog, const SnapshotPage& page) const;
-  // Writes the manifest, with a name that is free if it has none, and gives the
-  // draft that name.
+  // Writes the manifest, choosing a free name if it has none, and renames the
+  // draft to that name.
   absl::Status Publish(const Draft& draft, SnapshotManifest& manifest);
-  // Of the time and the last write; with a number if that is taken.
+  // Returns a name made of the time and the last write, with a number appended
+  // if it is taken.
   absl::StatusOr<std::string> FreeName(const SnapshotManifest& manifest) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status CheckNew(const SnapshotId& id) const
@@ -178,10 +180,10 @@ class SnapshotFiles {
 
   const std::string directory_;
   const DatabaseResources* const resources_;
-  mutable Mutex mutex_;  // held while names come and go
+  mutable Mutex mutex_;  // held while names are added and removed
   std::int64_t draft_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Never held while a disk is waited for: leases end on threads of gRPC. They
-  // begin with both held.
+  // Never held during disk access, because leases end on gRPC threads. A lease
+  // begins with both mutexes held.
   Mutex lease_mutex_ ABSL_ACQUIRED_AFTER(mutex_);
   std::map<SnapshotId, int> lease_counts_ ABSL_GUARDED_BY(lease_mutex_);
 };

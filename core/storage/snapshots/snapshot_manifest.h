@@ -1,4 +1,4 @@
-// What a stored snapshot says of itself: the file MANIFEST.
+// The description of a stored snapshot: the file MANIFEST.
 #ifndef ATTENDANT_CORE_STORAGE_SNAPSHOTS_SNAPSHOT_MANIFEST_H_
 #define ATTENDANT_CORE_STORAGE_SNAPSHOTS_SNAPSHOT_MANIFEST_H_
 
@@ -21,7 +21,7 @@ inline constexpr absl::string_view kSnapshotModels = "models";
 std::string SnapshotModelPath(const ModelName& name);
 
 inline constexpr std::int64_t kMaxSnapshotManifestBytes = 16 << 20;
-// Tables have up to 64 MiB: of some 600 GB.
+// Enough for some 600 GB, as tables have up to 64 MiB.
 inline constexpr std::int64_t kMaxSnapshotParts = 10000;
 
 struct SnapshotPart {
@@ -37,24 +37,25 @@ struct SnapshotManifest {
   std::string name;
   std::string catalog_uid;
   absl::Time create_time;  // to the nanosecond
-  // Of the last write that it holds.
+  // The sequence of the last write that it holds.
   std::int64_t sequence = 0;
   std::int64_t item_count = 0;
-  // All files but the manifest: the record, those of the database, and a model
-  // each of SnapshotModelPath. At most kMaxSnapshotParts.
+  // All files but the manifest: the record, those of the database, and one per
+  // model at SnapshotModelPath. At most kMaxSnapshotParts.
   std::vector<SnapshotPart> parts;
 
-  // Of all parts.
+  // Returns the bytes of all parts.
   std::int64_t byte_count() const;
 
   bool operator==(const SnapshotManifest&) const = default;
 };
 
-// JSON text, and a line with its checksum.
+// Returns JSON text and a line with its checksum.
 std::string EncodeSnapshotManifest(const SnapshotManifest& manifest);
 
-// The inverse. DataLoss, saying what is wrong, if that is not what `text`
-// holds. Paths stay below the snapshot's directory, whoever wrote the text.
+// Decodes what EncodeSnapshotManifest returned. DataLoss, saying what is wrong,
+// if `text` is anything else. Paths stay below the snapshot's directory,
+// whoever wrote the text.
 absl::StatusOr<SnapshotManifest> DecodeSnapshotManifest(absl::string_view text);
 
 }  // namespace attendant

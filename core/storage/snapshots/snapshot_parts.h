@@ -1,4 +1,4 @@
-// The files of a stored snapshot, apart from where it is kept.
+// The files of a stored snapshot, wherever it is kept.
 #ifndef ATTENDANT_CORE_STORAGE_SNAPSHOTS_SNAPSHOT_PARTS_H_
 #define ATTENDANT_CORE_STORAGE_SNAPSHOTS_SNAPSHOT_PARTS_H_
 
@@ -15,29 +15,30 @@
 
 namespace attendant {
 
-// What a snapshot holds beside the items.
+// What a snapshot holds in addition to the items.
 struct SnapshotMetadata {
   CatalogRecord record;
-  std::vector<ModelRecord> models;  // that the record names
+  std::vector<ModelRecord> models;  // named by the record
 };
 
-// Paths of all files below `directory` but the manifest, in order.
+// Returns the paths of all files below `directory` except the manifest, sorted.
 absl::StatusOr<std::vector<std::string>> ListSnapshotParts(
     const Files& files, const std::string& directory);
 
-// The sizes of all files together.
+// Returns the total size of the files.
 absl::StatusOr<std::int64_t> SnapshotPartBytes(
     const Files& files, const std::string& directory,
     const std::vector<std::string>& paths);
 
-// Size and checksum of each, read whole. The work is their bytes.
+// Returns the size and checksum of each file, read in full. Their bytes are the
+// work.
 absl::StatusOr<std::vector<SnapshotPart>> HashSnapshotParts(
     const Files& files, const std::string& directory,
     const std::vector<std::string>& paths, LongWork& work);
 
-// Reads every byte of every file, and decodes record, models and items, whose
-// blocks RocksDB verifies. DataLoss "PART: why" if anything is not what the
-// manifest says: a part that is missing, too many, or other than it was.
+// Reads every byte of every file and decodes the record, the models and the
+// items, whose blocks RocksDB verifies. DataLoss "PART: why" if anything
+// differs from the manifest: a part is missing, unexpected or changed.
 absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
     const DatabaseResources& resources, const std::string& directory,
     const SnapshotManifest& manifest, LongWork& work);

@@ -1,5 +1,5 @@
-// A stored snapshot as one stream of bytes, to be kept elsewhere and brought
-// back:
+// A stored snapshot as one stream of bytes, to be kept elsewhere and imported
+// again:
 //
 //   "ATTNSNP1", the manifest's size u64 little-endian, the manifest (which has
 //   sizes and checksums of all parts), the parts in its order, and the checksum
@@ -27,18 +27,18 @@ class FileWriter;
 // Reads a snapshot as a stream. Not thread-safe.
 class SnapshotExport {
  public:
-  // `snapshots` must outlive it.
+  // `snapshots` must outlive the object.
   SnapshotExport(const SnapshotFiles* snapshots,
                  std::unique_ptr<SnapshotFiles::Lease> lease);
   ~SnapshotExport();
 
   const SnapshotManifest& manifest() const { return lease_->manifest(); }
-  // Of the whole stream.
+  // Returns the size of the whole stream.
   std::int64_t byte_count() const;
 
-  // The next bytes, at most `size` (or 32) of them; empty at the end. DataLoss
-  // with reason kSnapshotDamaged, naming the part, if one is not what it was:
-  // the stream then has no end, and is no snapshot.
+  // Returns the next bytes, at most max(`size`, 32); empty at the end. DataLoss
+  // with reason kSnapshotDamaged, naming the part, if a part is not what it
+  // was: the stream then lacks its end and is not a snapshot.
   absl::StatusOr<std::string> Next(std::size_t size);
 
  private:
@@ -47,43 +47,45 @@ class SnapshotExport {
   const SnapshotFiles* const snapshots_;
   const std::unique_ptr<SnapshotFiles::Lease> lease_;
   const std::string header_;
-  std::size_t header_bytes_ = 0;  // handed out
+  std::size_t header_bytes_ = 0;  // already returned
   bool ended_ = false;
-  std::size_t part_ = 0;  // the one to be read
+  std::size_t part_ = 0;  // the one to read next
   std::unique_ptr<FileReader> reader_;
-  std::int64_t part_bytes_ = 0;  // read of it
+  std::int64_t part_bytes_ = 0;  // read of this part
   std::unique_ptr<StreamHash> part_hash_;
   StreamHash hash_;
 };
 
-// Makes a snapshot of a stream. Nothing is seen of it before Finish returned
-// OK, and nothing is left if it did not, or was not called. Not thread-safe.
+// Makes a snapshot from a stream. Nothing of it is visible before Finish
+// returns OK, and nothing is left if Finish fails or is not called. Not
+// thread-safe.
 class SnapshotImport {
  public:
-  // `snapshots` must outlive it.
+  // `snapshots` must outlive the object.
   explicit SnapshotImport(SnapshotFiles* snapshots);
   ~SnapshotImport();
 
-  // What it is to be stored as, in place of the catalog and name that it had;
-  // empty: as it was. Before any bytes. InvalidArgument naming "catalog" or
-  // "name" if that can't be one.
+  // Sets the catalog and name to store the snapshot under, instead of those in
+  // the stream; an empty one is not replaced. Call before any bytes.
+  // InvalidArgument naming "catalog" or "name" if it is not valid.
   absl::Status Name(absl::string_view catalog, absl::string_view name);
 
-  // The next bytes, of any number. InvalidArgument if the stream is none of
-  // ours; DataLoss, naming the part, if it is damaged; AlreadyExists if there
-  // is a snapshot of its name; ResourceExhausted if the disk has no space for
-  // what is announced, or there is none for another snapshot. After an error
-  // there is no going on.
+  // Appends the next bytes of the stream, any number of them. InvalidArgument
+  // if it is not a snapshot stream; DataLoss, naming the part, if it is
+  // damaged; AlreadyExists if there is a snapshot of its name;
+  // ResourceExhausted if the disk has no space for the announced size, or the
+  // catalog has no room for another snapshot. The import can't continue after
+  // an error.
   absl::Status Append(absl::string_view bytes);
 
-  // Verifies the whole and stores it. Errors as Append and
+  // Verifies the whole snapshot and stores it. Errors as for Append and
   // SnapshotFiles::Adopt; DataLoss if the stream ended early.
   absl::StatusOr<SnapshotManifest> Finish(LongWork& work);
 
  private:
   enum class Step { kHeader, kManifest, kParts, kChecksum, kEnd };
 
-  // Takes bytes of `rest` until `buffer_` has `size`; true if it has.
+  // Moves bytes of `rest` to `buffer_` until it has `size`; true if it has.
   bool Fill(absl::string_view& rest, std::size_t size);
   absl::Status Take(absl::string_view& rest);
   absl::Status TakeManifest();
@@ -92,14 +94,14 @@ class SnapshotImport {
 
   SnapshotFiles* const snapshots_;
   absl::Status status_;
-  std::string catalog_;  // empty: that of the stream
+  std::string catalog_;  // empty: as in the stream
   std::string name_;
   Step step_ = Step::kHeader;
   std::string buffer_;
   std::size_t manifest_bytes_ = 0;
   std::optional<SnapshotManifest> manifest_;
   std::unique_ptr<SnapshotFiles::Draft> draft_;
-  std::size_t part_ = 0;  // the one that comes
+  std::size_t part_ = 0;  // the one being received
   std::unique_ptr<FileWriter> writer_;
   std::unique_ptr<StreamHash> part_hash_;
   StreamHash hash_;
