@@ -1,4 +1,4 @@
-// Which rows a filter is true of.
+// Evaluates a filter over the rows of a table.
 #ifndef ATTENDANT_CORE_CATALOG_FILTER_EVALUATE_FILTER_H_
 #define ATTENDANT_CORE_CATALOG_FILTER_EVALUATE_FILTER_H_
 
@@ -10,18 +10,19 @@
 
 namespace attendant {
 
-// Rows that need not be looked at. Null: none.
+// Restricts the rows to evaluate. Null members do not restrict.
 struct FilterScope {
-  const Bitmap* only = nullptr;      // if not null, others don't pass
-  const Bitmap* excluded = nullptr;  // these don't pass
+  const Bitmap* only = nullptr;      // if not null, only these can pass
+  const Bitmap* excluded = nullptr;  // these do not pass
 };
 
-// The rows below row_end that the filter is true of and that the scope leaves,
-// in a bitmap of the table's capacity. The filter is valid for the schema.
-// Column by column, in blocks of 2,048 rows, 64 rows to a word; blocks that the
-// scope leaves nothing of are skipped, and so is the rest of a conjunction that
-// nothing of a block passes. What a text is compared with is looked up among
-// the distinct texts first, so that rows compare small numbers.
+// Returns the rows below row_end that match the filter and are in the scope, as
+// a bitmap of the table's capacity. The filter must be valid for the schema.
+//
+// Works column by column, in blocks of 2,048 rows and words of 64 rows. Skips
+// blocks with no row in the scope, and the rest of a conjunction once no row of
+// a block can pass. Text comparands are looked up among the distinct texts
+// first, so that rows compare small numbers.
 //
 // Thread-safe; rows may be appended meanwhile. Errors: Cancelled,
 // DeadlineExceeded.

@@ -1,4 +1,4 @@
-// Which items are eligible, said of their attributes.
+// A condition on an item's attributes that makes the item eligible.
 #ifndef ATTENDANT_CORE_CATALOG_FILTER_FILTER_H_
 #define ATTENDANT_CORE_CATALOG_FILTER_FILTER_H_
 
@@ -13,12 +13,12 @@
 namespace attendant {
 
 inline constexpr int kMaxFilterDepth = 32;
-inline constexpr std::int64_t kMaxFilterValues = 1000;  // of one membership
-// Filters in a filter, which bounds what evaluating it takes: no text of the
-// greatest size says more.
+inline constexpr std::int64_t kMaxFilterValues = 1000;  // in one membership
+// The number of filters in a filter tree, which bounds the cost of evaluation.
+// A text of the maximum size cannot contain more.
 inline constexpr std::int64_t kMaxFilterTerms = 8192;
 
-// In the order of the wire's fields.
+// Numbered like the wire's fields.
 enum class FilterKind {
   kComparison = 1,
   kMembership = 2,
@@ -38,33 +38,34 @@ enum class ComparisonKind {
   kGreaterOrEqual = 6,
 };
 
-// A tree that is true or false of an item:
+// A tree that is true or false for an item:
 //
-//   kComparison   the attribute compares with values[0] as asked
-//   kMembership   the attribute equals one of values, at most 1,000
-//   kContainment  values[0], a text, is in the attribute: one of a list of
-//                 texts, or a part of a text (every text has the empty part)
-//   kExists       the item has the attribute
-//   kAllOf        all of filters are true
-//   kAnyOf        one of filters is true
-//   kNegation     filters[0] is false
+//    kComparison   the attribute compares with values[0] as stated
+//    kMembership   the attribute equals one of values, at most 1,000
+//    kContainment  values[0], a text, is an element of a list of texts, or a
+//                  substring of a text (every text contains the empty text)
+//    kExists       the item has the attribute
+//    kAllOf        all of filters are true
+//    kAnyOf        at least one of filters is true
+//    kNegation     filters[0] is false
 //
-// Of an item without the attribute, a comparison (kNotEqual too), a membership
-// and a containment are false. A negation is plain logic: NOT a == 1 is true of
-// an item without a, a != 1 is not. So there are two values and no third.
+// For an item without the attribute, a comparison (even kNotEqual), a
+// membership and a containment are false. Negation is plain logic: NOT a == 1
+// is true for an item without a, but a != 1 is not. There are two truth values
+// and no third.
 //
-// Integers and doubles compare as the numbers they are, exactly: 2^53 + 1 is
-// above 2^53, though no double says so. 0 equals -0. Texts order by their
-// bytes, which for UTF-8 is the order of code points; booleans and lists of
-// texts have no order. Lists are equal if they have the same texts in the same
-// order. An item's moment is the microsecond that it is in; that of a filter
-// may lie between two, and then equals none.
+// Integers and doubles compare exactly by value: 2^53 + 1 is above 2^53, though
+// no double represents it. 0 equals -0. Texts are ordered by their bytes, which
+// for UTF-8 is the order of code points; booleans and lists of texts have no
+// order. Lists are equal if they have the same texts in the same order. An
+// item's timestamp is a whole number of microseconds; a filter's timestamp may
+// lie between two microseconds and then equals none.
 struct Filter {
   FilterKind kind = FilterKind::kAllOf;
-  std::string attribute;                               // the first four
+  std::string attribute;                               // the first four kinds
   ComparisonKind comparison = ComparisonKind::kEqual;  // kComparison
-  std::vector<AttributeValue> values;                  // the first three
-  std::vector<Filter> filters;                         // the last three
+  std::vector<AttributeValue> values;                  // the first three kinds
+  std::vector<Filter> filters;                         // the last three kinds
 
   bool operator==(const Filter&) const = default;
 
@@ -79,22 +80,24 @@ struct Filter {
   static Filter Not(Filter filter);
 };
 
-// OK if an attribute of `type` can be compared as `kind` with the value: the
-// same type, or both numbers; finite; booleans and lists of texts only by
-// kEqual and kNotEqual. Else InvalidArgument naming `field`.
+// OK if an attribute of `type` can be compared with `value` by `kind`: both
+// have the same type or both are numbers; the value is finite; booleans and
+// lists of texts only by kEqual and kNotEqual. Otherwise InvalidArgument naming
+// `field`.
 absl::Status ValidateComparison(AttributeType type, ComparisonKind kind,
                                 const AttributeValue& value,
                                 absl::string_view attribute,
                                 absl::string_view field);
 
-// A comparison alone is 1 deep.
+// Returns the depth of the tree: 1 for a single comparison.
 int DepthOf(const Filter& filter);
 
-// OK if the filter fits the schema. Else InvalidArgument naming a field of the
-// wire's Filter under `field`, as in "filter_expression.all_of.filters[1]
-// .comparison.value": an undeclared attribute, a value of another type, one
-// that is not finite, too few values or filters; ResourceExhausted over one of
-// the limits above. The filter may be of any depth.
+// OK if the filter fits the schema. Otherwise InvalidArgument, naming a field
+// of the wire's Filter under `field`, as in
+// "filter_expression.all_of.filters[1] .comparison.value": an undeclared
+// attribute, a value of another type or not finite, too few values or filters;
+// or ResourceExhausted over one of the limits above. The filter may be of any
+// depth.
 absl::Status ValidateFilter(const Filter& filter, const CatalogSchema& schema,
                             absl::string_view field);
 

@@ -1,5 +1,5 @@
-// The numbers that compare with another as asked, as a closed range of the
-// type that a column holds: exact where integers meet doubles. Internal.
+// The closed range of numbers that satisfy a comparison, in the type of a
+// column: exact even between integers and doubles. Internal.
 #ifndef ATTENDANT_CORE_CATALOG_FILTER_NUMBER_RANGE_H_
 #define ATTENDANT_CORE_CATALOG_FILTER_NUMBER_RANGE_H_
 
@@ -10,17 +10,17 @@
 
 namespace attendant {
 
-// All from low to high; low <= high.
+// All numbers from low to high; low <= high.
 template <typename T>
 struct NumberRange {
   T low;
   T high;
 };
 
-// The integers (or doubles) x with `x kind value`; nothing if there is none.
-// kind is not kNotEqual, whose numbers are no range; value is an int64 or a
-// finite double. Of integers also a moment, between whose microseconds since
-// 1970 it may lie.
+// Returns the integers (or doubles) x with `x kind value`, or nullopt if there
+// are none. `kind` must not be kNotEqual, whose numbers are not a range.
+// `value` is an int64 or a finite double. For integers it may also be a
+// timestamp, which may lie between two microseconds since 1970.
 std::optional<NumberRange<std::int64_t>> IntegersThat(
     ComparisonKind kind, const AttributeValue& value);
 std::optional<NumberRange<double>> DoublesThat(ComparisonKind kind,

@@ -1,4 +1,4 @@
-// A filter as text, in the manner of AIP-160.
+// Parses filters written as text, in a syntax similar to AIP-160.
 #ifndef ATTENDANT_CORE_CATALOG_FILTER_PARSE_FILTER_H_
 #define ATTENDANT_CORE_CATALOG_FILTER_PARSE_FILTER_H_
 
@@ -12,10 +12,10 @@ namespace attendant {
 
 inline constexpr std::int64_t kMaxFilterBytes = 16384;
 
-// Grammar, with blanks between any two tokens:
+// Parses a filter. Grammar, with optional white space between any two tokens:
 //
 //   filter     = choice { "AND" choice }
-//   choice     = term { "OR" term }            OR binds closer than AND
+//   choice     = term { "OR" term }            OR binds tighter than AND
 //   term       = [ "NOT" | "-" ] ( "(" filter ")" | condition )
 //   condition  = NAME ( "=" | "==" | "!=" | "<" | "<=" | ">" | ">=" ) value
 //              | NAME "IN" "(" value { "," value } ")"
@@ -23,16 +23,16 @@ inline constexpr std::int64_t kMaxFilterBytes = 16384;
 //              | NAME ":" "*"  |  "EXISTS" NAME
 //   value      = number | "true" | "false" | text
 //
-// A NAME is [a-z][a-z0-9_]*. A text stands between quotes, " or ', with the
-// escapes \" \' \\ \n \r \t. A number is an integer of 64 bits, or a double if
-// it has a point or an exponent. A moment is a text: RFC 3339, as in
-// "2026-01-31T12:00:00Z". Unlike AIP-160 there is no search without a NAME, no
-// value without quotes that is a text, and no wildcard within one.
+// A NAME is [a-z][a-z0-9_]*. A text is quoted with " or ', with the escapes \"
+// \' \\ \n \r \t. A number is a 64-bit integer, or a double if it has a point
+// or an exponent. A timestamp is a text in RFC 3339, as in
+// "2026-01-31T12:00:00Z". Unlike in AIP-160, every condition has a NAME, every
+// text is quoted, and texts have no wildcards.
 //
-// Errors name the field "filter" and the position of what is wrong, counting
-// bytes from 1. InvalidArgument: not of this grammar, an undeclared attribute,
-// a value of another type than its attribute's. ResourceExhausted: over 16 KiB,
-// 1,000 values of an IN, or nested deeper than 32.
+// Errors name the field "filter" and the position of the error, counting bytes
+// from 1. InvalidArgument: not of this grammar, an undeclared attribute, or a
+// value of another type than its attribute's. ResourceExhausted: over 16 KiB,
+// over 1,000 values of an IN, or nested deeper than 32.
 absl::StatusOr<Filter> ParseFilter(absl::string_view text,
                                    const CatalogSchema& schema);
 

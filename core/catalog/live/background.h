@@ -1,4 +1,4 @@
-// The threads that see to indexes, beside the queries.
+// The threads that maintain indexes in the background.
 #ifndef ATTENDANT_CORE_CATALOG_LIVE_BACKGROUND_H_
 #define ATTENDANT_CORE_CATALOG_LIVE_BACKGROUND_H_
 
@@ -14,31 +14,32 @@
 
 namespace attendant {
 
-// What a task waits behind.
+// Selects the tasks that a task waits for: those of its own lane.
 enum class Lane {
-  kLong,   // tasks of seconds and minutes, or more while all cores are busy
-  kFirst,  // those that queries are slow without, which must not wait for them
-  kShort,  // tasks of milliseconds that must wait for neither
-  kSpare,  // tasks of seconds and more that nobody waits for
+  kLong,   // tasks of seconds or minutes, or more on busy cores
+  kFirst,  // tasks whose delay makes queries slow; never behind kLong
+  kShort,  // tasks of milliseconds that must not wait for either
+  kSpare,  // tasks of seconds or more that nobody waits for
 };
 
-// Runs one task of each lane at a time, each not before its time, the earliest
-// first; one that throws std::bad_alloc again, a second later. Thread-safe. The
-// destructor drops tasks that have not begun and waits for those that have.
+// Runs one task of each lane at a time, earliest due time first and never
+// before it. A task that throws std::bad_alloc runs again a second later.
+// Thread-safe. The destructor drops tasks that have not begun and waits for
+// those that have.
 class BackgroundWorker {
  public:
   BackgroundWorker();
   ~BackgroundWorker();
 
-  // `owner` groups tasks for Remove.
+  // Schedules `task` after `delay`. `owner` groups tasks for Hurry and Remove.
   void Add(const void* owner, absl::Duration delay, std::function<void()> task,
            Lane lane = Lane::kLong);
 
   // Makes the owner's tasks of a lane due now.
   void Hurry(const void* owner, Lane lane = Lane::kLong);
 
-  // Drops the owner's tasks that have not begun and waits for those that have;
-  // the same of what these add. Not to be called from a task.
+  // Drops the owner's tasks that have not begun and waits for those that have,
+  // including tasks that these add. Must not be called from a task.
   void Remove(const void* owner);
 
  private:
@@ -56,7 +57,7 @@ class BackgroundWorker {
 
   Mutex mutex_;
   CondVar changed_;
-  // A list: what is moved in and out needs no memory.
+  // A list, because moving tasks in and out must not allocate.
   std::list<Task> tasks_ ABSL_GUARDED_BY(mutex_);
   // By lane.
   std::array<const void*, kLaneCount> running_owners_

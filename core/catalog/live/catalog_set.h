@@ -1,5 +1,5 @@
-// All catalogs and attention models of a data directory: what a server serves,
-// and what a process that links core opens.
+// All catalogs and attention models of a data directory, as served by a server
+// or opened by a process that links core.
 #ifndef ATTENDANT_CORE_CATALOG_LIVE_CATALOG_SET_H_
 #define ATTENDANT_CORE_CATALOG_LIVE_CATALOG_SET_H_
 
@@ -30,13 +30,13 @@
 namespace attendant {
 
 inline constexpr int kMaxCatalogs = 1000;
-// That the database of one has open, about.
+// The approximate number of files that a catalog's database keeps open.
 inline constexpr std::int64_t kCatalogFiles = 7;
 inline constexpr int kMaxAliases = 1000;
-// The reason why a catalog is not deleted.
+// The error reason of Delete while an alias names the catalog.
 inline constexpr absl::string_view kCatalogHasAlias = "CATALOG_HAS_ALIAS";
 
-// Another name of a catalog.
+// An alternative name of a catalog.
 struct Alias {
   std::string name;
   std::string catalog;
@@ -44,44 +44,44 @@ struct Alias {
   bool operator==(const Alias&) const = default;
 };
 
-// Thread-safe; Get takes no lock. A catalog that is handed out can be read
-// after its deletion, until the last holder lets go; the set must outlive all
-// that it handed out.
+// Thread-safe; Get takes no lock. A catalog that was handed out stays readable
+// after its deletion until its last holder releases it. The set must outlive
+// everything it handed out.
 //
-//   auto catalogs = CatalogSet::Open("/var/lib/attendant", {});
-//   auto created = (*catalogs)->Create("shop", schema, {});
-//   created->catalog->Upsert(items, /*request_id=*/"");
-//   auto answer = Attend(*created->catalog->snapshot(), query, Interrupt());
+//    auto catalogs = CatalogSet::Open("/var/lib/attendant", {});
+//    auto created = (*catalogs)->Create("shop", schema, {});
+//    created->catalog->Upsert(items, /*request_id=*/"");
+//    auto answer = Attend(*created->catalog->snapshot(), query, Interrupt());
 class CatalogSet {
  public:
   struct Options {
     StoreOptions store;
     LiveCatalogOptions catalog;
-    const Clock* clock = &Clock::System();  // the catalogs' too
-    // What the process may use of memory, in bytes; 0: any. Of what would pass
-    // it writes are refused and index builds put off; see MemoryBudget. What a
-    // directory holds is opened in any case.
+    const Clock* clock = &Clock::System();  // of the catalogs too
+    // Memory limit of the process, in bytes; 0: none. Writes that would exceed
+    // it are refused and index builds postponed; see MemoryBudget. Existing
+    // catalogs are opened regardless of the limit.
     std::int64_t memory_limit_bytes = 0;
-    // In [1, kMaxCatalogs]: how many may be made. More that a directory holds
-    // are opened in any case.
+    // In [1, kMaxCatalogs]: the number of catalogs above which none can be
+    // created. Existing catalogs are opened regardless of the limit.
     std::int64_t most_catalogs = kMaxCatalogs;
   };
-  // What the process uses of memory, in bytes.
+  // Memory used by the process, in bytes.
   struct MemoryUse {
     MemoryBudget::Use budget;
-    std::int64_t cache_bytes = 0;         // of blocks read
+    std::int64_t cache_bytes = 0;         // of the block cache
     std::int64_t write_buffer_bytes = 0;  // of all catalogs
   };
   struct Created {
     std::shared_ptr<LiveCatalog> catalog;
     bool created = false;
   };
-  // What a restore does about a model of the snapshot that is not there any
-  // more: a version that it creates is one for all catalogs.
+  // What a restore does if a model of the snapshot no longer exists. A version
+  // that it creates is visible to all catalogs.
   enum class MissingModels { kCreate, kRefuse };
   struct AliasMove {
     Alias alias;
-    std::string previous;  // the catalog that it named before; empty: none
+    std::string previous;  // the previous catalog; empty: none
   };
   // A text encoder and the key field it serves.
   struct FieldEncoder {
@@ -89,20 +89,23 @@ class CatalogSet {
     TextEncoder encoder;
   };
 
-  // Opens every catalog in `directory`, created if missing. One that can't be
-  // opened, mostly for damage, keeps its name and answers with that error; the
-  // others are served. Errors as Store::Open.
+  // Opens every catalog in `directory`, which is created if missing. A catalog
+  // that cannot be opened, usually because it is damaged, keeps its name and
+  // every call for it returns the error; the others are served. Errors as
+  // Store::Open.
   static absl::StatusOr<std::unique_ptr<CatalogSet>> Open(
       const std::string& directory, const Options& options);
 
   using Encoders = absl::StatusOr<std::vector<FieldEncoder>>;
-  // InvalidArgument on a bad name, schema or encoder; AlreadyExists with
-  // another schema, or where the name is an alias; ResourceExhausted past
-  // most_catalogs, where memory is full, or for a model that indexes can't hold
-  // (CheckIndexable). With the same schema, its defaults (temperature,
-  // combine_kind, index_kind, keys_on_disk, model) aside, the existing one as
-  // it is, its encoders untouched. Encoders are asked for, at most once, where
-  // there is no such catalog yet; an error in their place is returned.
+  // Creates a catalog, or returns the existing one unchanged, encoders
+  // included, if it has the same schema; defaults (temperature, combine_kind,
+  // index_kind, keys_on_disk, model) are not compared. `encoders` is called at
+  // most once, and only if there is no such catalog yet; its error is returned.
+  //
+  // InvalidArgument for an invalid name, schema or encoder; AlreadyExists if
+  // the schema differs or the name is an alias; ResourceExhausted beyond
+  // most_catalogs, if memory is full, or for a model that indexes cannot hold
+  // (CheckIndexable).
   absl::StatusOr<Created> Create(absl::string_view name,
                                  const CatalogSchema& schema,
                                  absl::FunctionRef<Encoders()> encoders);
@@ -112,150 +115,158 @@ class CatalogSet {
     return Create(name, schema, [&] { return Encoders(std::move(encoders)); });
   }
 
-  // NotFound, naming the catalog; DataLoss if it is damaged, or whatever else
-  // kept it from being opened.
+  // Returns the catalog of this name or alias. NotFound, naming the catalog;
+  // DataLoss if it is damaged, or the error that prevented it from being
+  // opened.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> Get(
       absl::string_view name) const;
 
-  // In the order of names, the first after `after`, at most `limit`. Damaged
-  // ones are left out.
+  // Returns the first `limit` catalogs after `after`, ordered by name, without
+  // damaged ones.
   std::vector<std::shared_ptr<LiveCatalog>> List(absl::string_view after,
                                                  std::int64_t limit) const;
 
   // Stores new defaults (temperature, combine_kind, index_kind, keys_on_disk
   // and model of each field, all fields in the schema's order) and encoders. A
-  // model of version 0 is the newest of its name. NotFound, also of a catalog
-  // that is not of this uid, unless it is empty; InvalidArgument as Create,
-  // also if anything else of a field differs. Encoders come first, all at once:
-  // after an error of storing the defaults they may be the new ones.
+  // model of version 0 is the newest of its name. NotFound if there is no such
+  // catalog, or `uid` is not empty and not the catalog's; InvalidArgument as
+  // Create, and if anything else of a field differs. Encoders are stored first,
+  // all at once: if storing the defaults fails, the encoders may already be the
+  // new ones.
   absl::Status Update(absl::string_view name,
                       const std::vector<KeyFieldSchema>& key_fields,
                       std::vector<FieldEncoder> encoders,
                       absl::string_view uid = "");
 
-  // NotFound, naming the catalog; FailedPrecondition with reason
-  // kCatalogHasAlias, naming an alias of it, while there is one. Returns after
-  // the catalog, damaged or not, is gone from the disk. Its name is free once
-  // Get does not find it any more, which is before that.
+  // Deletes a catalog, damaged or not, and returns once it is gone from the
+  // disk. Its name is free as soon as Get does not find it any more, which is
+  // earlier. NotFound, naming the catalog; FailedPrecondition with reason
+  // kCatalogHasAlias, naming an alias of the catalog, while one exists.
   absl::Status Delete(absl::string_view name);
 
-  // Makes `alias` a name of the catalog, or moves it there from the one that it
-  // names now; synced. Calls that begin after it returned meet the new catalog.
-  // With `expected`, only if the alias names that catalog now, or, if empty,
-  // does not exist: Aborted with reason ALIAS_MOVED otherwise. InvalidArgument
-  // naming "alias" for a bad name; NotFound if there is no such catalog;
-  // AlreadyExists if a catalog has the alias's name; ResourceExhausted past
-  // kMaxAliases.
+  // Makes `alias` a name of the catalog, or moves it there from the catalog it
+  // names now; synced. Calls that begin after the return use the new catalog.
+  // With `expected`, only if the alias names that catalog now, or does not
+  // exist if `expected` is empty; otherwise Aborted with reason ALIAS_MOVED.
+  // InvalidArgument naming "alias" for an invalid name; NotFound if there is no
+  // such catalog; AlreadyExists if a catalog has the alias's name;
+  // ResourceExhausted beyond kMaxAliases.
   absl::StatusOr<AliasMove> SetAlias(
       absl::string_view alias, absl::string_view catalog,
       const std::optional<std::string>& expected);
 
-  // NotFound with reason ALIAS_NOT_FOUND, naming the alias; DataLoss if it is
-  // damaged.
+  // Returns an alias. NotFound with reason ALIAS_NOT_FOUND, naming the alias;
+  // DataLoss if it is damaged.
   absl::StatusOr<Alias> GetAlias(absl::string_view alias) const;
 
-  // In the order of names, the first after `after`, at most `limit`. Damaged
-  // ones are left out, and among the damages.
+  // Returns the first `limit` aliases after `after`, ordered by name. Damaged
+  // ones are left out; see damages().
   std::vector<Alias> ListAliases(absl::string_view after,
                                  std::int64_t limit) const;
 
-  // NotFound as GetAlias, also of a damaged one. The catalog stays; synced.
+  // Deletes an alias; the catalog stays. Synced. NotFound as GetAlias,
+  // including for a damaged alias.
   absl::Status DeleteAlias(absl::string_view alias);
 
-  // The attention models. Delete them with DeleteModel.
+  // The attention models. Delete them with DeleteModel, not ModelSet::Delete.
   ModelSet& models() { return *models_; }
   const ModelSet& models() const { return *models_; }
 
-  // NotFound, as ModelSet::Get; FailedPrecondition with reason MODEL_IN_USE
-  // while a catalog names this version, or still answers by it.
+  // Deletes a version of a model. NotFound as ModelSet::Get; FailedPrecondition
+  // with reason MODEL_IN_USE while a catalog names this version or still
+  // answers by it.
   absl::Status DeleteModel(const ModelName& name);
 
-  // The stored snapshots, of catalogs that are there and of others. By the
-  // names of catalogs, not by aliases: see Resolve.
+  // The stored snapshots of existing and deleted catalogs, by the catalogs'
+  // names. Aliases must be resolved first; see Resolve.
   SnapshotFiles& snapshots();
-  // The catalog that an alias names; any other name as it is.
+  // Returns the catalog that an alias names; any other name unchanged.
   std::string Resolve(absl::string_view name) const;
 
-  // Stores a snapshot of the catalog: all that was acknowledged before the
-  // call, and of what is written meanwhile each write whole or not at all.
-  // Reads and writes go on. Errors as Get and SnapshotFiles::Create.
+  // Stores a snapshot of everything acknowledged before the call. Each write
+  // that arrives meanwhile is contained as a whole or not at all. Reads and
+  // writes continue. Errors as Get and SnapshotFiles::Create.
   absl::StatusOr<SnapshotManifest> CreateSnapshot(absl::string_view catalog,
                                                   absl::string_view name,
                                                   LongWork& work);
 
-  // Makes a catalog `name` of a snapshot, which is verified whole before
-  // anything changes. It is another catalog: it has a uid of its own, which
-  // tokens of the old one don't fit. A model that is not there any more, or
-  // with other weights, becomes the next version of its name, or is refused:
-  // PermissionDenied with reason MODEL_MISSING, naming it. InvalidArgument
-  // naming "new_catalog" for a bad name; AlreadyExists if a catalog or alias
-  // has it; ResourceExhausted past most_catalogs; DataLoss with reason
-  // kSnapshotDamaged, naming the part; ResourceExhausted for a model that
-  // indexes can't hold, as Create; else as SnapshotFiles::Open and Create.
-  // After an error catalogs are as they were; a model may be left, and is taken
-  // by the next try.
+  // Creates a catalog `name` from a snapshot, which is verified as a whole
+  // before anything changes. The new catalog has its own uid, so tokens of the
+  // old one are not valid for it. A model that no longer exists, or exists with
+  // other weights, becomes the next version of its name, or is refused:
+  // PermissionDenied with reason MODEL_MISSING, naming it.
+  //
+  // InvalidArgument naming "new_catalog" for an invalid name; AlreadyExists if
+  // a catalog or alias has it; ResourceExhausted beyond most_catalogs, or for a
+  // model that indexes cannot hold, as Create; DataLoss with reason
+  // kSnapshotDamaged, naming the part; otherwise as SnapshotFiles::Open and
+  // Create. After an error the catalogs are unchanged; a model may remain,
+  // which the next try uses.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> RestoreSnapshot(
       const SnapshotId& id, absl::string_view name, LongWork& work,
       MissingModels missing_models = MissingModels::kCreate);
 
   MemoryUse memory_use() const;
 
-  // OK if the disk of the directory has room for a write of so many bytes; else
-  // ResourceExhausted with reason DISK_FULL. Errors of asking it.
+  // OK if the disk of the directory has room for a write of `write_bytes`;
+  // otherwise ResourceExhausted with reason DISK_FULL. Errors of querying the
+  // disk.
   absl::Status CheckDiskRoom(std::uint64_t write_bytes) const;
-  // As FreeDiskBytes, of the directory.
+  // FreeDiskBytes of the directory.
   absl::StatusOr<std::uint64_t> free_disk_bytes() const;
 
-  // Why, for each catalog that could not be opened and each alias that could
-  // not be read, by name.
+  // The error of each catalog that could not be opened and each alias that
+  // could not be read, by name.
   std::map<std::string, absl::Status> damages() const;
-  // Store::left_overs.
+  // See Store::left_overs.
   absl::Status left_overs() const { return store_->left_overs(); }
 
  private:
-  // What a name stands for: a catalog, or why there is only a record of it; or
-  // an alias.
+  // What a name stands for: a catalog; the record of a catalog that could not
+  // be opened, with the error; or an alias.
   struct Entry {
     std::shared_ptr<LiveCatalog> catalog;
     absl::Status damage;
     CatalogRecord damaged_record;
     bool is_alias = false;
-    std::string target;  // of an alias: the catalog's name
+    std::string target;  // the catalog that an alias names
   };
   using Catalogs = absl::btree_map<std::string, Entry>;
 
   CatalogSet(std::string directory, std::unique_ptr<Store> store,
              const Options& options);
 
-  // The catalog of this name or alias. NotFound; DataLoss if it is a damaged
-  // alias, and not if it is a damaged catalog.
+  // Finds the entry of a catalog, given its name or an alias. NotFound;
+  // DataLoss for a damaged alias, but not for a damaged catalog.
   static absl::StatusOr<Catalogs::const_iterator> Find(const Catalogs& catalogs,
                                                        absl::string_view name);
-  // The entries that are aliases, or that are not.
+  // Counts the entries that are aliases, or those that are not.
   static std::int64_t Count(const Catalogs& catalogs, bool aliases);
   // True if the catalog names this version, or may use it (MayUse).
   static bool Uses(const Entry& entry, const ModelName& model);
 
   absl::StatusOr<std::shared_ptr<LiveCatalog>> OpenCatalog(
       const CatalogRecord& record);
-  // What Delete does at once: for good, there is no such catalog from then on.
-  // Errors as Delete.
+  // The part of Delete that takes effect immediately and permanently: the
+  // catalog no longer exists. Errors as Delete.
   absl::StatusOr<Entry> Remove(absl::string_view name)
       ABSL_LOCKS_EXCLUDED(mutex_);
-  // The models that the fields name, and their versions where a name stood
-  // alone. NotFound; InvalidArgument if one does not fit its field.
+  // Returns the models that the fields name, and sets the version of those
+  // named without one. NotFound; InvalidArgument if a model does not fit its
+  // field.
   absl::StatusOr<std::vector<NamedModel>> ResolveModels(
       CatalogSchema& schema) const;
-  // OK if one more catalog may be made; else ResourceExhausted.
+  // OK if one more catalog may be created; otherwise ResourceExhausted.
   absl::Status CheckCount(const Catalogs& catalogs) const;
-  // AlreadyExists, or what CheckCount says.
+  // OK if a catalog of this name can be created; otherwise AlreadyExists or the
+  // error of CheckCount.
   absl::Status CheckNewName(const Catalogs& catalogs,
                             absl::string_view name) const;
-  // Has the fields name versions with the content of these models.
+  // Makes the fields name versions with the content of these models.
   absl::Status AdoptModels(const std::vector<ModelRecord>& models,
                            MissingModels missing_models, CatalogSchema& schema);
-  // `put` becomes true if the record may be found at the next start, whatever
-  // is returned.
+  // Sets `put` to true if the next start may find the record, whatever is
+  // returned.
   absl::Status AddRestored(const CatalogRecord& record,
                            const std::shared_ptr<LiveCatalog>& catalog,
                            bool& put);

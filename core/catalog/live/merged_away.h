@@ -1,4 +1,4 @@
-// Segments that were merged into others, and may be read still.
+// Segments that have been merged into others but may still be read.
 #ifndef ATTENDANT_CORE_CATALOG_LIVE_MERGED_AWAY_H_
 #define ATTENDANT_CORE_CATALOG_LIVE_MERGED_AWAY_H_
 
@@ -14,8 +14,9 @@
 
 namespace attendant {
 
-// Holds them until no reader does: the last of those would else take the time
-// to free one, for a large one tens of milliseconds. Thread-safe.
+// Keeps merged segments until no reader holds them. Otherwise the last reader
+// would spend the time to free a segment, tens of milliseconds for a large one.
+// Thread-safe.
 class MergedAway {
  public:
   explicit MergedAway(BackgroundWorker* background) : background_(background) {}
@@ -23,17 +24,17 @@ class MergedAway {
   MergedAway(const MergedAway&) = delete;
   MergedAway& operator=(const MergedAway&) = delete;
 
-  // Makes room for so many more, which Add then needs no memory for.
+  // Reserves room for `count` more segments, so that Add does not allocate.
   void Reserve(std::size_t count) ABSL_LOCKS_EXCLUDED(mutex_);
-  // No snapshot that has one of them is made any more.
+  // Adds segments that no new snapshot will contain.
   void Add(std::span<const std::shared_ptr<const Segment>> segments)
       ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Frees those that nobody reads. Looks so many times, a millisecond apart,
-  // and later once more if some are read still.
+  // Frees the segments that nobody reads. Checks look_count times, a
+  // millisecond apart, and once more later if some are still being read.
   void Free(int look_count) ABSL_LOCKS_EXCLUDED(mutex_);
 
-  // Lets go of all, and looks no more.
+  // Releases all segments and stops checking.
   void Close() ABSL_LOCKS_EXCLUDED(mutex_);
 
  private:

@@ -29,54 +29,54 @@ namespace attendant {
 inline constexpr int kMaxModelVersions = 1000;
 inline constexpr int kMaxProbes = 16;
 
-// What a model's weights take of memory.
+// The memory of a model's weights, in bytes.
 std::int64_t WeightBytes(const AttentionModel& model);
 
-// A version of a model as it is served: name, create_time, asymmetry, model.
+// A version of a model as served: name, create_time, asymmetry, model.
 using ModelVersion = ModelRecord;
 
 // Thread-safe; Get and List take no lock. Versions are immutable, stay in
-// memory with their weights, and can be used after their deletion until the
-// last holder lets go.
+// memory with their weights, and can be used after their deletion until their
+// last holder releases them.
 class ModelSet {
  public:
-  // `store`, `clock` and `memory`, if given, must outlive the set. A version
-  // that can't be read keeps its place and answers with that error. Errors as
-  // Store::ListModels.
+  // Opens the models of `store`. `store`, `clock` and `memory`, if not null,
+  // must outlive the set. A version that cannot be read keeps its place and
+  // every call for it returns the error. Errors as Store::ListModels.
   static absl::StatusOr<std::unique_ptr<ModelSet>> Open(
       Store* store, const Clock* clock, MemoryBudget* memory = nullptr);
 
   // Stores the model as the next version of its name, synced. InvalidArgument
   // naming "model.name", a field of "model." (see ValidateModel) or of
-  // "probes[i]" (see CheckProbe); ResourceExhausted past kMaxModelVersions,
-  // those that are damaged included, or kMaxProbes, or where memory is full;
-  // DataLoss if the last version of this name can't be told; Cancelled or
-  // DeadlineExceeded before it is stored.
+  // "probes[i]" (see CheckProbe); ResourceExhausted beyond kMaxModelVersions,
+  // damaged versions included, or kMaxProbes, or if memory is full; DataLoss if
+  // the last version of this name is unknown; Cancelled or DeadlineExceeded
+  // before it is stored.
   absl::StatusOr<std::shared_ptr<const ModelVersion>> Create(
       absl::string_view name, AttentionModel model,
       std::span<const ProjectionProbe> probes, const Interrupt& interrupt = {});
 
-  // The newest version, if none is given. NotFound with reason MODEL_NOT_FOUND,
-  // naming the model; DataLoss if it is damaged.
+  // Returns a version, or the newest if `version` is not set. NotFound with
+  // reason MODEL_NOT_FOUND, naming the model; DataLoss if it is damaged.
   absl::StatusOr<std::shared_ptr<const ModelVersion>> Get(
       absl::string_view name, std::optional<std::int64_t> version) const;
 
-  // In the order of name and version, the first after `after`, at most `limit`.
-  // Damaged ones are left out.
+  // Returns the first `limit` versions after `after`, ordered by name and
+  // version, without damaged ones.
   std::vector<std::shared_ptr<const ModelVersion>> List(
       const ModelName& after, std::int64_t limit) const;
 
-  // NotFound as Get. Returns after the version, damaged or not, is gone from
-  // the disk. Whether a catalog uses it is not asked here: see
-  // CatalogSet::DeleteModel.
+  // Deletes a version, damaged or not, and returns once it is gone from the
+  // disk. Does not check whether a catalog uses it; see
+  // CatalogSet::DeleteModel. NotFound as Get.
   absl::Status Delete(const ModelName& name);
 
-  // Why, for each version that could not be read; under version 0, for each
-  // name whose last version can't be told.
+  // The error of each version that could not be read, and, under version 0, of
+  // each name whose last version is unknown.
   std::map<std::pair<std::string, std::int64_t>, absl::Status> damages() const;
 
  private:
-  // A version, or why there is none.
+  // A version, or the error that prevented it from being read.
   struct Entry {
     std::shared_ptr<const ModelVersion> version;
     absl::Status damage;
@@ -86,13 +86,13 @@ class ModelSet {
 
   ModelSet(Store* store, const Clock* clock, MemoryBudget* memory,
            ModelList list);
-  // Makes them the versions that there are.
+  // Publishes `versions` as the current ones.
   void Publish(std::shared_ptr<const Versions> versions)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   Store* const store_;
   const Clock* const clock_;
-  MemoryBudget* const memory_;  // null: none
+  MemoryBudget* const memory_;  // may be null
   mutable Mutex mutex_;         // serialises changes
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, absl::StatusOr<std::int64_t>> last_versions_

@@ -1,4 +1,4 @@
-// Turns segments of a snapshot into one, with trained indexes.
+// Merges segments of a snapshot into one, with trained indexes.
 #ifndef ATTENDANT_CORE_CATALOG_LIVE_REBUILD_H_
 #define ATTENDANT_CORE_CATALOG_LIVE_REBUILD_H_
 
@@ -15,27 +15,30 @@
 
 namespace attendant {
 
-// A segment of the live rows of the plan's segments of `snapshot`, in the order
-// of its segments and rows, with the index that each field wants if it has
-// keys, and head keys by `models` (by field): those of the snapshot are taken
-// over, another model's are projected, and then all segments are merged. Null
-// if no row is live. Floats of fields that keep them on disk go to `files`, if
-// the index is of a kind that may. Takes seconds for 100,000 rows where it
-// retrains; Cancelled soon after `cancelled` is set. Errors of IvfIndex::Build
-// and of `files`; ResourceExhausted when out of memory.
+// Returns a segment with the live rows of the plan's segments of `snapshot`, in
+// the order of segments and rows; null if no row is live. Each field with keys
+// has the index it wants. Head keys are those of `models` (by field): they are
+// copied if the snapshot has the same model; keys of another model are
+// projected, in which case all segments are merged. Floats of fields that keep
+// them on disk go to `files`, if the index kind allows it.
+//
+// Takes seconds for 100,000 rows if it retrains. Returns Cancelled soon after
+// `cancelled` is set. Errors of IvfIndex::Build and of `files`;
+// ResourceExhausted when out of memory.
 absl::StatusOr<std::shared_ptr<const Segment>> MergeSegments(
     const Snapshot& snapshot, const MergePlan& plan,
     const std::vector<NamedModel>& models, ScratchFiles& files,
     const std::atomic<bool>& cancelled);
 
-// FLAT head indexes of one field for the first row_count rows of a segment,
-// with room for its capacity.
+// Returns FLAT head indexes of one field for the first row_count rows of a
+// segment, with room for its capacity.
 std::vector<std::shared_ptr<FlatIndex>> ProjectSegment(
     const Segment& segment, int field, RowIndex row_count,
     const AttentionModel& model);
 
-// The merged segment as it is now: rows that died since `before` was merged are
-// dead. `now` [plan.end - plan.first]: the plan's segments as they are now.
+// Returns the current view of the merged segment: rows that died since `before`
+// was merged are dead. `now` [plan.end - plan.first] has the current views of
+// the plan's segments.
 SegmentView ViewOfMerged(const std::shared_ptr<const Segment>& merged,
                          const MergePlan& plan, const Snapshot& before,
                          std::span<const SegmentView> now);

@@ -1,4 +1,5 @@
-// Reads of a store that wait for no write, and end before the store does.
+// Reads of a store that do not wait for writes, and that finish before the
+// store is closed.
 #ifndef ATTENDANT_CORE_CATALOG_LIVE_STORE_READS_H_
 #define ATTENDANT_CORE_CATALOG_LIVE_STORE_READS_H_
 
@@ -13,10 +14,11 @@ namespace attendant {
 // Thread-safe.
 class StoreReads {
  public:
-  // The store must outlive Close.
+  // `store` must outlive Close.
   explicit StoreReads(CatalogStore* store) : store_(store) {}
 
-  // Calls `read` with the store, beside other reads. False after Close.
+  // Calls `read` with the store, concurrently with other reads. Returns false
+  // after Close.
   bool Read(absl::FunctionRef<void(CatalogStore& store)> read) const {
     CatalogStore* store = nullptr;
     {
@@ -33,7 +35,7 @@ class StoreReads {
     return true;
   }
 
-  // Returns when no read is under way; no more begin.
+  // Waits for running reads to finish and prevents new ones.
   void Close() {
     MutexLock lock(&mutex_);
     store_ = nullptr;
@@ -44,7 +46,7 @@ class StoreReads {
   mutable Mutex mutex_;
   mutable CondVar none_;
   CatalogStore* store_ ABSL_GUARDED_BY(mutex_);    // null: closed
-  mutable int count_ ABSL_GUARDED_BY(mutex_) = 0;  // under way
+  mutable int count_ ABSL_GUARDED_BY(mutex_) = 0;  // reads under way
 };
 
 }  // namespace attendant

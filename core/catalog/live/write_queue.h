@@ -1,4 +1,4 @@
-// Writers that wait in line, of which one writes for all.
+// A queue of writers in which one writes for all that wait.
 #ifndef ATTENDANT_CORE_CATALOG_LIVE_WRITE_QUEUE_H_
 #define ATTENDANT_CORE_CATALOG_LIVE_WRITE_QUEUE_H_
 
@@ -15,23 +15,24 @@
 
 namespace attendant {
 
-// A first-in-first-out line of works. Whoever comes to its front, the leader,
-// handles what has gathered behind it while the leader before was busy, and its
-// own; the others, its followers, only wait. Nobody waits for others to come: a
-// lone caller is handled at once, alone.
+// A first-in-first-out queue. The thread at its front, the leader, handles its
+// own work and the works that queued up behind it while the previous leader was
+// busy; the other threads, its followers, only wait. A leader never waits for
+// more works to arrive: a single caller is handled at once, alone.
 //
 // Thread-safe.
 template <typename T>
 class WriteQueue {
  public:
-  // The most that one leader handles.
+  // The maximum number of works handled by one leader.
   static constexpr std::size_t kMaxTogether = 64;
 
-  // Returns after `work` was handled, by this thread or another. `handle` gets
-  // works in the order they came, at least one, this one first; it handles the
-  // first of them, one or more, and returns how many. The others stay in line.
-  // One handle runs at a time. Throws what it throws; then only this work is
-  // out of the line, and the next one's thread handles the others.
+  // Returns after `work` was handled, by this thread or another. `handle`
+  // receives at least one work, in the order of arrival and this one first. It
+  // handles one or more of the first works and returns their number; the others
+  // stay in the queue. At most one `handle` runs at a time. If `handle` throws,
+  // Run rethrows; only this work leaves the queue, and the next thread handles
+  // the others.
   void Run(T& work,
            absl::FunctionRef<std::size_t(std::span<T* const> works)> handle) {
     Waiter waiter;
@@ -52,7 +53,8 @@ class WriteQueue {
     const absl::Cleanup leave = [&] {
       MutexLock lock(&mutex_);
       for (std::size_t i = 0; i < handled; ++i) {
-        // Under the lock: a follower that wakes earlier takes its waiter along.
+        // Under the lock: a follower that woke earlier would destroy its
+        // waiter.
         waiters_.front()->done = true;
         waiters_.front()->changed.NotifyOne();
         waiters_.pop_front();
@@ -62,14 +64,14 @@ class WriteQueue {
     handled = handle({works.data(), count});
   }
 
-  // Works that wait or are being handled.
+  // The number of works that wait or are being handled.
   std::size_t size() const {
     MutexLock lock(&mutex_);
     return waiters_.size();
   }
 
  private:
-  // On the stack of its thread.
+  // Lives on the stack of its thread.
   struct Waiter {
     T* work = nullptr;
     bool done = false;

@@ -1,4 +1,4 @@
-// Makes the answer of a query from what its scans found.
+// Turns the results of a query's scans into its answer.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_ANSWER_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_ANSWER_H_
 
@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// Selects, weighs, pools, and says what the answer holds. Errors:
-// InvalidArgument if a pooled value or a logit overflows; an interrupt.
+// Selects, weighs and pools items, and computes masses. Errors: InvalidArgument
+// if a pooled value or a logit overflows; those of the interrupt.
 absl::StatusOr<AttendAnswer> MakeAnswer(const Snapshot& snapshot,
                                         const QueryPlan& plan, HeadScans scans,
                                         const Interrupt& interrupt);

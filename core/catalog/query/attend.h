@@ -1,5 +1,6 @@
-// Answers a query over a snapshot: resolves it to a vector, takes one state
-// through all segments, normalises, and says what the answer holds.
+// Answers a query over a snapshot: resolves it to a vector, accumulates one
+// state over all segments, normalises, and reports how much of the catalog's
+// attention the answer holds.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_ATTEND_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_ATTEND_H_
 
@@ -29,8 +30,8 @@ inline constexpr std::int64_t kMaxExampleCount = 10000;
 inline constexpr std::int64_t kMaxIdListCount = 100000;
 inline constexpr std::int64_t kMaxBiasCount = 16;
 inline constexpr std::int64_t kMaxQueryHeadCount = 16;
-// heads^2 x shortlist_count: the union of all heads' shortlists is scored in
-// every head, and held.
+// Limit of heads^2 x shortlist_count, since the union of all heads' shortlists
+// is scored in every head and kept in memory.
 inline constexpr std::int64_t kMaxUnionScores = std::int64_t{1} << 24;
 
 enum class SelectKind { kSoft = 1, kHard = 2, kSample = 3 };
@@ -59,34 +60,35 @@ using QueryForm = std::variant<std::vector<float>, ExamplesQuery, TextQuery>;
 // One head of several: a key field with its own query.
 struct QueryHead {
   std::string key_field;
-  std::optional<QueryForm> query;  // unset: that of the AttendQuery
+  std::optional<QueryForm> query;  // unset: the query of AttendQuery
   std::optional<double> temperature;
 };
 
-// What an attribute adds to an item's logit.
+// A term added to an item's logit, computed from an attribute.
 struct BiasTerm {
   std::string attribute;
-  std::optional<double> factor;             // of a number; 1 if unset
-  std::optional<absl::Duration> half_life;  // of a moment
+  std::optional<double> factor;             // for a number; 1 if unset
+  std::optional<absl::Duration> half_life;  // for a timestamp
 };
 
-// The result_count of a query that states none.
+// The default result_count.
 constexpr std::int64_t DefaultResultCount(SelectKind kind, bool has_min_mass) {
   if (kind == SelectKind::kHard) return 1;
   return has_min_mass ? 1000 : 10;
 }
-// The shortlist_count of a query that states none. With min_mass, result_count
-// is a cap and large enough already.
+// The default shortlist_count. With min_mass, result_count is a cap and already
+// large enough.
 constexpr std::int64_t DefaultShortlistCount(std::int64_t result_count,
                                              bool has_min_mass) {
   return std::max<std::int64_t>(has_min_mass ? result_count : 10 * result_count,
                                 100);
 }
 
-// Mirrors the wire's AttendRequest; unset means the documented default.
+// Mirrors the wire's AttendRequest, which documents ranges and defaults. An
+// unset member means the documented default.
 struct AttendQuery {
-  QueryForm query;        // an empty vector where every head has its own
-  std::string key_field;  // empty: the default
+  QueryForm query;        // an empty vector if every head has its own
+  std::string key_field;  // empty: the default field
   SelectKind select_kind = SelectKind::kSoft;
   std::optional<std::int64_t> result_count;
   std::optional<std::int64_t> shortlist_count;
@@ -98,14 +100,14 @@ struct AttendQuery {
   ScanMode scan_mode = ScanMode::kAuto;
   std::optional<std::vector<ItemId>> allow_list;
   std::vector<ItemId> deny_list;
-  std::optional<Filter> filter;  // unset: all
+  std::optional<Filter> filter;  // unset: all items
   ActivationKind activation_kind = ActivationKind::kSoftmax;
   std::optional<double> min_mass;
-  bool with_replacement = false;     // of SAMPLE
-  std::optional<std::int64_t> seed;  // of SAMPLE; unset: by chance
+  bool with_replacement = false;     // for SAMPLE
+  std::optional<std::int64_t> seed;  // for SAMPLE; unset: chosen randomly
   std::vector<BiasTerm> biases;
-  std::optional<absl::Time> time;  // what biases take for now; unset: now
-  std::vector<QueryHead> heads;    // empty: key_field
+  std::optional<absl::Time> time;  // current time for biases; unset: the clock
+  std::vector<QueryHead> heads;    // empty: one head over key_field
   std::vector<double> head_temperatures;
   NamedModel model;  // null: the key field's
   bool include_head_weights = false;
@@ -120,15 +122,16 @@ struct AttendedItem {
   double weight = 0;
   float logit = 0;
   float similarity = 0;
-  // Of SAMPLE: see Draw.
+  // For SAMPLE; see Draw.
   std::optional<double> log_weight;
   std::optional<double> log_inclusion_given_threshold;
-  // The head in which it weighs most; 0 where there is one.
+  // The head in which the item weighs most; 0 if there is one head.
   int head = 0;
-  std::vector<double> head_weights;  // by head, if asked for
+  std::vector<double> head_weights;  // by head, if requested
 };
 
-// value is set unless the method is kUnknown; for kExact all three are equal.
+// The numbers are meaningful unless the method is kUnknown. For kExact all
+// three are equal.
 struct Mass {
   MassMethod method = MassMethod::kUnknown;
   double value = 0;
@@ -136,7 +139,7 @@ struct Mass {
   double upper_bound = 0;
 };
 
-// Where a number lies.
+// An interval that contains a number.
 struct Interval {
   MassMethod method = MassMethod::kExact;
   double lower_bound = 0;
@@ -148,10 +151,10 @@ struct PooledValue {
   WeightScope scope = WeightScope::kShortlist;
   std::int64_t key_as_value_count = 0;
   MassMethod method = MassMethod::kExact;
-  double relative_error = 0;  // 95 % stay within; of the value's norm
+  double relative_error = 0;  // of the norm; holds for 95 % of values
 };
 
-// What an attention to the catalog is, as far as it is known.
+// The attention over the catalog, as far as it is known.
 struct AttentionAnswer {
   std::optional<double> log_partition;
   std::optional<Interval> log_partition_interval;
@@ -168,7 +171,8 @@ struct HeadAnswer : AttentionAnswer {
   int key_field = 0;
   ScoreKind score_kind = ScoreKind::kDot;
   double temperature = 1;
-  // The value pooled by this head, through W_V; empty if nothing is pooled.
+  // The value pooled by this head, projected by W_V; empty if nothing is
+  // pooled.
   std::vector<float> output;
 };
 
@@ -178,16 +182,17 @@ struct SlateAnswer {
   double log_probability = 0;
   std::optional<double> kappa;
   WeightScope scope = WeightScope::kCatalog;
-  // In total variation, between what was drawn from and the softmax: 95 % of
-  // queries are no farther. 0 where it was the softmax.
+  // Total variation distance between the distribution drawn from and the
+  // softmax. An upper end that holds for 95 % of queries; 0 if items were drawn
+  // from the softmax.
   double distance = 0;
 };
 
-// The attention is that of one head; of several only the masses are set, which
-// are means, and the rest is in `heads`.
+// The AttentionAnswer is that of the only head. With several heads only its
+// masses are set, as means over heads; the rest is in `heads`.
 struct AttendAnswer : AttentionAnswer {
-  // (logit descending, id ascending); with several heads (weight descending, id
-  // ascending); of SAMPLE in the order of draws.
+  // Ordered by (logit descending, id ascending); with several heads by (weight
+  // descending, id ascending); for SAMPLE in the order of draws.
   std::vector<AttendedItem> items;
   std::optional<PooledValue> pooled_value;
   WeightScope weight_scope = WeightScope::kShortlist;
@@ -199,7 +204,7 @@ struct AttendAnswer : AttentionAnswer {
   std::int64_t scored_count = 0;
   // Keys projected for this query alone, summed over heads.
   std::int64_t projected_key_count = 0;
-  // Queries that went through a model: at most one a key field.
+  // Queries projected by a model: at most one per key field.
   std::int64_t projected_query_count = 0;
   std::int64_t eligible_count = 0;
   std::int64_t visited_list_count = 0;
@@ -207,71 +212,74 @@ struct AttendAnswer : AttentionAnswer {
   bool complete = false;
   bool results_exact = false;
   IndexKind index_kind = IndexKind::kFlat;
-  // With a multi-head model, or heads in the query.
+  // Set with a multi-head model or with heads in the query.
   std::vector<HeadAnswer> heads;
-  // The outputs of a multi-head model's heads through W_O; empty if nothing is
-  // pooled.
+  // The concatenated outputs of a multi-head model's heads, projected by W_O;
+  // empty if nothing is pooled.
   std::vector<float> model_output;
-  // result_count was reached before min_mass.
+  // True if result_count was reached before min_mass.
   bool result_cap_reached = false;
   std::optional<SlateAnswer> slate;
-  std::optional<absl::Time> time;  // if there were biases
+  std::optional<absl::Time> time;  // set if there were biases
   ActivationKind activation_kind = ActivationKind::kSoftmax;
   ModelName model;
   AttendTrace trace;
 };
 
-// Scores every key from its floats when asked to, when the answer needs draws
-// that the index can't make, or when logits rank otherwise than the index; by
-// the index otherwise, and then again every key where the index knows less of
-// the catalog's attention than the query needs: the mass of kCatalog weights
-// and of min_mass, mass_precision, a stated mass_method, a proven shortlist. A
-// value pooled over kCatalog may be off by 2.5 times mass_precision (0.02 if it
-// is not stated) of its norm, unless only the index may answer (kIndex).
+// Answers a query over `snapshot`.
 //
-// kSample draws from the softmax where every key is scored, and else over
-// kCatalog from a distribution near to it (see DrawRows): the probabilities are
-// those of what was drawn from, SlateAnswer::distance says how near it is.
-// Everything masked is an empty answer, not an error.
+// Scores every key from its floats if the query asks for it, needs draws that
+// the index cannot make, or ranks differently from the index. Otherwise scans
+// the index, and then every key if the index knows less of the catalog's
+// attention than the query needs: the mass for kCatalog weights and min_mass,
+// mass_precision, a stated mass_method, or a proven shortlist. A value pooled
+// over kCatalog may be off by 2.5 times mass_precision (default 0.02) of its
+// norm, unless only the index may answer (kIndex).
 //
-// kCatalog weights of an estimated partition are each off by the same factor,
-// which lies in log_partition_interval; over the whole catalog they then sum to
-// 1 only up to that.
+// kSample draws from the softmax if every key is scored. Otherwise it draws
+// over kCatalog from a distribution close to the softmax (see DrawRows): the
+// probabilities are those of that distribution, and SlateAnswer::distance says
+// how close it is. If everything is masked, the answer is empty, which is not
+// an error.
 //
-// Errors, naming wire fields of AttendRequest: InvalidArgument (a count
-// below 1; a dimension; a non-finite number; zero norm under COSINE; a
-// logit that overflows; text without a known term or for a field without an
-// encoder; choices that exclude each other; a model or attribute that does not
-// fit), NotFound (unknown examples), FailedPrecondition (kIndex, and no index
-// can answer), ResourceExhausted (over a limit above), Cancelled,
-// DeadlineExceeded. Does not modify the snapshot; thread-safe.
+// kCatalog weights under an estimated partition are all off by one common
+// factor, which lies within log_partition_interval. Over the whole catalog they
+// sum to 1 only up to that factor.
+//
+// Errors, naming wire fields of AttendRequest: InvalidArgument (a count below
+// 1; a wrong dimension; a non-finite number; zero norm under COSINE; a logit
+// that overflows; text without a known term or for a field without an encoder;
+// choices that exclude each other; a model or attribute that does not fit),
+// NotFound (unknown examples), FailedPrecondition (kIndex, and no index can
+// answer), ResourceExhausted (over a limit above), Cancelled, DeadlineExceeded.
+// Does not modify the snapshot; thread-safe.
 absl::StatusOr<AttendAnswer> Attend(const Snapshot& snapshot,
                                     const AttendQuery& query,
                                     const Interrupt& interrupt);
 
-// One query of several over one snapshot. Neither of the first two is null.
+// One of several queries over one snapshot. `query` and `interrupt` must not be
+// null.
 struct AttendTask {
   const AttendQuery* query = nullptr;
   const Interrupt* interrupt = nullptr;
-  // Where there is no answer: how far it came, before `answered` is called. May
-  // be null.
+  // If not null and the task fails: receives the progress so far, before
+  // `answered` is called.
   AttendTrace* trace = nullptr;
 };
 
-// Takes the answer of tasks[task], or why there is none.
+// Receives the answer of tasks[task], or the error that prevented it.
 using AnswerSink =
     absl::FunctionRef<void(std::size_t task, absl::StatusOr<AttendAnswer>)>;
 
-// Attend for each task, in passes over the keys that they share: the answers
-// are the same bytes as if each were asked alone, shared_query_count and trace
-// aside, and
-// one task's failure or interrupt is its own. Calls `answered` once for each
-// task as soon as its answer is made, in any order; those that share no pass
-// come last. Holds the masks of all tasks at once.
+// Calls Attend for each task, in shared passes over the keys. Each answer has
+// the same bytes as if it were computed alone, except shared_query_count and
+// trace; a failure or interrupt affects only its own task. Calls `answered`
+// once for each task as soon as its answer is ready, in any order; tasks that
+// share no pass come last. Holds the masks of all tasks at once.
 void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
                     AnswerSink answered);
 
-// The same, with all answers at the end, in the order of the tasks.
+// Returns all answers at the end, in the order of the tasks.
 std::vector<absl::StatusOr<AttendAnswer>> AttendTogether(
     const Snapshot& snapshot, std::span<const AttendTask> tasks);
 

@@ -1,5 +1,4 @@
-// How an answer came about, for those who wonder why it took so long or holds
-// so little.
+// Records how an answer was computed, to explain a slow or small answer.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_ATTEND_TRACE_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_ATTEND_TRACE_H_
 
@@ -15,30 +14,30 @@ namespace attendant {
 // One scan of one head over all segments.
 struct ScanTrace {
   int head = 0;
-  // FLAT: every key was scored from its floats, in some segments at least.
+  // FLAT if every key was scored from its floats, in at least one segment.
   IndexKind index_kind = IndexKind::kFlat;
-  bool exhaustive = false;  // every key was asked for, from its floats
-  // How far the index was told to look in place of what it was built for; 0:
-  // nothing was said.
+  bool exhaustive = false;  // every key was to be scored from its floats
+  // How far the index was told to look instead of what it was built for; 0 if
+  // it was not told.
   std::int64_t probe_count = 0;
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
-  int shared_query_count = 1;  // of the pass, this one among them
-  absl::Duration time;         // of the pass
-  // Why another scan of the head had to follow, a literal; empty: it need not.
+  int shared_query_count = 1;  // of the pass, including this one
+  absl::Duration time;         // duration of the pass
+  // Why the head had to be scanned again, as a literal; empty if it was not.
   absl::string_view not_enough;
 };
 
 struct AttendTrace {
-  // What the query stands for: vectors, masks, defaults.
+  // Time to resolve the query: vectors, masks, defaults.
   absl::Duration plan_duration;
-  // All passes over keys that it took part in.
+  // Time of all passes over keys that the query took part in.
   absl::Duration scan_duration;
-  // From shortlists to items, weights and pooled values.
+  // Time to turn shortlists into items, weights and pooled values.
   absl::Duration answer_duration;
-  // In the order in which they were made; mostly one a head.
+  // In the order in which they ran; usually one per head.
   absl::InlinedVector<ScanTrace, 2> scans;
-  // Distinct items of all heads' shortlists.
+  // Distinct items in the shortlists of all heads.
   std::int64_t candidate_count = 0;
 };
 

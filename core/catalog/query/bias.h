@@ -1,4 +1,4 @@
-// What items' attributes add to their logits: popularity, recency.
+// Terms that items' attributes add to their logits: popularity, recency.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_BIAS_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_BIAS_H_
 
@@ -13,20 +13,21 @@
 
 namespace attendant {
 
-// One BiasTerm, resolved: bias = factor x number, or, for a moment, factor x
-// max(0, now - moment in seconds).
+// One BiasTerm, resolved: factor x number, or for a timestamp, factor x max(0,
+// now - timestamp in seconds).
 struct ResolvedBias {
   int attribute = 0;
   double factor = 1;
   bool is_age = false;
 };
 
-// InvalidArgument naming biases[i], ResourceExhausted past kMaxBiasCount.
+// Resolves `terms` against the schema. InvalidArgument, naming biases[i], if a
+// term does not fit; ResourceExhausted if there are more than kMaxBiasCount.
 absl::StatusOr<std::vector<ResolvedBias>> ResolveBiases(
     const CatalogSchema& schema, const std::vector<BiasTerm>& terms);
 
-// The biases of one segment's rows, summed in doubles. Both views must outlive
-// the object. Thread-safe.
+// The biases of one segment's rows, summed in doubles. `biases` and `rows` must
+// outlive the object. Thread-safe.
 class RowBias : public LogitBias {
  public:
   RowBias(const std::vector<ResolvedBias>& biases, absl::Time now,

@@ -1,4 +1,4 @@
-// One of something for each head of a query.
+// A sequence with one element for each head of a query.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_BY_HEAD_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_BY_HEAD_H_
 

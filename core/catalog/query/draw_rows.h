@@ -18,18 +18,20 @@ namespace attendant {
 
 struct DrawnRows {
   std::vector<RowAddress> rows;  // in the order of draws
-  Slate slate;                   // whose draws' indices mean nothing
-  // In total variation, between what was drawn from and the softmax: 95 % of
-  // queries are no farther. 0 if it was the softmax.
+  Slate slate;                   // the indices of its draws are meaningless
+  // Total variation distance between the distribution drawn from and the
+  // softmax. An upper end that holds for 95 % of queries; 0 if rows were drawn
+  // from the softmax.
   double distance = 0;
   std::int64_t scored_count = 0;
 };
 
-// Of a plan with one head that draws from the catalog. `shortlist` are eligible
-// rows with exact logits, which are drawn by these; so are all rows of segments
-// whose index knows of no groups. Other rows are drawn by KeyGroups' weights.
-// What is drawn from depends on the query, the snapshot and the shortlist
-// alone; the draws on the seed and the items' ids besides. Errors as Attend.
+// Draws rows for a plan with one head that draws from the catalog. `shortlist`
+// contains eligible rows with exact logits, which determine their weights, as
+// they do for all rows of segments whose index has no groups. Other rows are
+// drawn by the weights of KeyGroups. The distribution depends only on the
+// query, the snapshot and the shortlist; the draws depend also on the seed and
+// the items' ids. Errors as Attend.
 absl::StatusOr<DrawnRows> DrawRows(const Snapshot& snapshot,
                                    const QueryPlan& plan,
                                    std::span<const Candidate> shortlist,

@@ -1,5 +1,5 @@
-// What scans know of the catalog's attention: how far off a guessed partition
-// may be, and which share of it some items hold.
+// What scans know about the catalog's attention: the error of a guessed
+// partition, and the share of it that given items hold.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_MASS_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_MASS_H_
 
@@ -12,46 +12,48 @@
 
 namespace attendant {
 
-// Where the log partition of a scan lies, as distances from its guess: certain
-// for kBound, an interval that 95 % of queries hold for kEstimate; both 0 for
-// kExact, of no meaning for kUnknown. below <= 0 <= above.
+// An interval of a scan's log partition, as distances from its guess: certain
+// for kBound, a 95 % interval for kEstimate, both 0 for kExact, meaningless for
+// kUnknown. below <= 0 <= above.
 //
-// An estimate takes the partition to be log-normal about its guess with the
-// scan's variance, whichever of the two is the mean: the interval is half of
-// log(1 + r^2) wider, each way, than 1.96 of its root, r being the standard
-// deviation as a share of the guess. For a small r that is 1.96 r; for a large
-// one, where guess - 1.96 deviations is below 0, it still means something.
+// An estimate assumes that the partition is log-normal about its guess with the
+// scan's variance, and does not assume which of the two is the mean. The
+// interval is therefore wider than 1.96 log-normal deviations by half of log(1
+// + r^2) on each side, where r is the standard deviation relative to the guess.
+// For a small r that is 1.96 r; for a large r, where guess - 1.96 deviations is
+// below 0, the interval remains meaningful.
 struct PartitionError {
   MassMethod method = MassMethod::kUnknown;
   double below = 0;
   double above = 0;
 
-  // The greater distance.
+  // The greater of the two distances.
   double most() const;
 };
 
-// Of one scan. prefers_bounds: where bounds are certified they are the interval
-// even if an estimate would be narrower.
+// Returns the error of one scan. With prefers_bounds, certified bounds are the
+// interval even if an estimate would be narrower.
 PartitionError ErrorOf(const HeadScan& scan, bool prefers_bounds);
 
-// The same, no less than the sum of `exact`, which are rows of the catalog
-// scored exactly but for the rounding of floats; bounds, which know of both,
-// stay as they are.
+// Returns `error`, narrowed so that the partition is no less than `exact`: the
+// sum of catalog rows whose logits are exact up to the rounding of floats.
+// Bounds, which already account for both, are returned unchanged.
 PartitionError NotBelow(PartitionError error, const LogPartition& guess,
                         const LogPartition& exact);
 
-// The shares that parts of the catalog, by head, are of it.
+// Computes the shares of the catalog's attention, by head, that parts of it
+// hold.
 class MassReader {
  public:
-  // Both have one entry a head.
+  // Both have one entry per head.
   MassReader(LogPartitions catalog, ByHead<PartitionError> errors);
 
   const PartitionError& error(std::size_t head) const { return errors_[head]; }
   Mass InHead(const LogPartitions& part, std::size_t head) const;
-  // The mean over the heads that see something. kEstimate where some head's is
-  // not exact, kUnknown where some head's is.
+  // The mean over the heads that see something. kEstimate if some head's mass
+  // is not exact, kUnknown if some head's mass is unknown.
   Mass MeanOf(const LogPartitions& part) const;
-  // The catalog's partitions at their most, where estimated somewhat more.
+  // The upper ends of the catalog's partitions; slightly more if estimated.
   LogPartitions Greatest() const;
 
  private:

@@ -1,4 +1,4 @@
-// The values of items, pooled by each head, and what a model makes of them.
+// Pools the values of items in each head, and projects them through a model.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_POOL_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_POOL_H_
 
@@ -16,37 +16,40 @@
 
 namespace attendant {
 
-// The weighted sum of some items' values, by head.
+// The weighted sums of some items' values, by head.
 struct HeadPools {
   ByHead<std::vector<double>> sums;  // [head][pooled dim]
   ByHead<double> weight_sums;
-  ByHead<std::int64_t> row_counts;  // 0: it pooled nothing
+  ByHead<std::int64_t> row_counts;  // 0: the head pooled nothing
   std::int64_t key_as_value_count = 0;
   bool exact = true;
-  // How far the sums are off in norm; empty: not at all.
+  // Errors of the sums, in norm; empty if there are none.
   ByHead<double> deviations;
 
-  // The mean over the heads that pooled something; over all where weights are
-  // not of a softmax.
+  // The mean over the heads that pooled something; over all heads if weights
+  // are not of a softmax.
   std::vector<float> Mean(ActivationKind kind) const;
-  // How far that is off, in norm, were all heads off alike.
+  // The error of the mean, in norm, if the errors of all heads were aligned.
   double MeanDeviation() const;
 };
 
-// Over all of `scored`, into empty pools. Cancelled, DeadlineExceeded.
+// Pools all of `scored` into `pools`, which must be empty. Errors: Cancelled,
+// DeadlineExceeded.
 absl::Status PoolRows(const Snapshot& snapshot, const QueryPlan& plan,
                       const ScoredRows& scored, const Weigher& weigher,
                       const Interrupt& interrupt, HeadPools& pools);
 
-// Over all that scans saw, which pooled; with SOFTMAX.
+// Pools all rows that `scans` saw. The scans must have pooled, with SOFTMAX.
 HeadPools PoolScans(const ByHead<HeadScan>& scans);
 
-// W_V s + b_V w of head h for the sum s of values whose weights sum to w: the
-// same as the weighted sum of projected values. s itself without W_V.
+// Returns W_V s + b_V w of head h, where s is the sum of values and w the sum
+// of their weights: equal to the weighted sum of projected values. Returns s
+// itself if the model has no W_V.
 std::vector<float> HeadOutput(const MultiHeadProjections& model,
                               const HeadPools& pools, std::size_t head);
 
-// The heads' outputs, joined, through W_O; zeros if no head pooled anything.
+// Returns the concatenated outputs of the heads, projected by W_O; zeros if no
+// head pooled anything.
 std::vector<float> ModelOutput(const MultiHeadProjections& model,
                                const std::vector<std::vector<float>>& outputs,
                                bool pooled_anything);

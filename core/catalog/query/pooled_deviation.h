@@ -1,4 +1,4 @@
-// How far a value that scans pooled may be off.
+// The error of a value that scans pooled.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_POOLED_DEVIATION_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_POOLED_DEVIATION_H_
 
@@ -10,32 +10,33 @@
 
 namespace attendant {
 
-// What a segment's scan knows of the part of a pooled value that it did not
-// score from floats.
+// What a segment's scan knows about the part of a pooled value that was not
+// scored from floats.
 struct PooledPart {
   PooledError error;
-  double log_sum_variance = 0;  // ScanStats, both together
+  double log_sum_variance = 0;  // the sum of both ScanStats variances
 };
 
-// The root of the expected square norm of a pooled value's error. With w the
-// mean value of a part, V the pooled value of `partition` and Z its sum,
-//   Z (V' - V) = sum over rows of what exp(logit) is off x (value - V)
-//              + what the values' rounding adds
-//              + what the part's sum is off as a whole x (w - V),
-// to the first order in the errors, which are independent. 0 without parts, NaN
-// where a part's numbers are none.
+// Returns the root of the expected square norm of a pooled value's error. With
+// w the mean value of a part, V the pooled value of `partition` and Z its sum,
+//   Z (V' - V) = sum over rows of the error of exp(logit) x (value - V)
+//              + the error from rounding of values
+//              + the error of the part's sum as a whole x (w - V),
+// to first order in the errors, which are independent. 0 without parts, NaN if
+// a number of a part is NaN.
 double PooledDeviation(std::span<const PooledPart> parts,
                        const SoftmaxPartition& partition,
                        std::span<const float> pooled_value);
 
-// What floats leave of any weights, where logits are within some 60 of another:
-// each is off by a few 2^-24 of itself.
+// The relative error that remains from float rounding for any weights whose
+// logits are within about 60 of each other: each weight is off by a few 2^-24
+// of itself.
 inline constexpr double kMinRelativeError = 0x1p-15;
 
-// What 95 % of errors stay within, as a share of the norm and never less than
-// kMinRelativeError: infinite for a value of norm 0 with a deviation, and
-// where that is no number. Errors of many components have norms near to their
-// deviation; those of one are normal, and the widest.
+// Returns the error, as a share of the norm, that holds for 95 % of values; at
+// least kMinRelativeError. Infinite for a value of norm 0 with a nonzero
+// deviation, and if the quotient is NaN. Errors of many components have norms
+// close to their deviation; those of one component are normal and the widest.
 double RelativeError(double deviation, std::span<const float> pooled_value);
 
 }  // namespace attendant

@@ -16,14 +16,15 @@ namespace attendant {
 // A query of one key field as a vector.
 struct QueryVector {
   std::vector<float> vector;
-  // The rows of the examples that there are.
+  // The rows of the examples that exist.
   std::vector<RowAddress> example_rows;
   std::vector<ItemId> unknown_example_ids;
 };
 
-// The vector of a query of `field`, `dim` floats: the field's dimension, or
-// what its model takes. `path` is the query's place in the request, "query".
-// Errors as Attend. Looks at the interrupt every few examples.
+// Returns the vector of a query of `field`. `dim` is its number of floats: the
+// field's dimension, or what its model takes. `path` is the location of the
+// query in the request, as in "query". Errors as Attend. Checks the interrupt
+// every few examples.
 absl::StatusOr<QueryVector> ResolveQueryVector(const Snapshot& snapshot,
                                                const QueryForm& query,
                                                int field, std::int64_t dim,

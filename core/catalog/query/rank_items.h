@@ -1,4 +1,4 @@
-// Ranks items of a catalog by what they find in a user's history: target
+// Ranks items of a catalog by their attention over a user's history: target
 // attention (core/attention/sequences/rank_candidates.h) over a snapshot.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_RANK_ITEMS_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_RANK_ITEMS_H_
@@ -22,42 +22,43 @@
 
 namespace attendant {
 
-// Of candidates, and of history and profile together.
+// Limit of candidates, and of history and profile together.
 inline constexpr std::int64_t kMaxSequenceCount = 4096;
-// Of the interests of all candidates: as many as there can be, each of the
-// largest dimension that a catalog has. Only a model makes more.
+// Limit of the interests of all candidates together: the maximum number of
+// them, each of the largest dimension of a catalog. Only a model can exceed it.
 inline constexpr std::int64_t kMaxInterestBytes =
     kMaxSequenceCount * kMaxDimension * std::int64_t{sizeof(float)};
 
-// Something a user did, or is.
+// An action or a property of a user.
 struct HistoryEvent {
   // An item (its key, and its value if it has one), or a vector of the key
   // field's dimension that is its own value.
   std::variant<ItemId, std::vector<float>> what;
-  absl::Time time = absl::InfinitePast();  // not looked at in a profile
+  absl::Time time = absl::InfinitePast();  // ignored in a profile
 };
 
-// The items of highest logit for a query, as the catalog scores it.
+// Selects the items of highest logit for a query, as the catalog scores them.
 struct CandidateQuery {
-  std::vector<float> vector;  // of what the field's model takes, if it has one
+  std::vector<float> vector;  // what the field's model takes, if it has one
   // In [1, kMaxSequenceCount], and at most kMaxUnionScores / heads^2.
   std::int64_t candidate_count = 100;
-  // At most kMaxIdListCount, together with the events that are left out.
+  // At most kMaxIdListCount, including the events that are left out.
   std::vector<ItemId> deny_list = {};
-  std::optional<Filter> filter = {};  // unset: all
-  // Leaves out the items of history and profile that can weigh anything: not
-  // those of events after RankQuery's time.
+  std::optional<Filter> filter = {};  // unset: all items
+  // Leaves out the items of history and profile that can have a weight, that
+  // is, not those of events after RankQuery's time.
   bool exclude_events = true;
 };
 
-// Mirrors the wire's RankCandidatesRequest; unset means the documented default.
+// Mirrors the wire's RankCandidatesRequest, which documents ranges and
+// defaults. An unset member means the documented default.
 struct RankQuery {
   std::string key_field;  // empty: the first
   std::variant<std::vector<ItemId>, CandidateQuery> candidates;
   std::vector<HistoryEvent> history;
   std::vector<HistoryEvent> profile;
   absl::Time time = absl::InfiniteFuture();
-  const AttentionModel* model = nullptr;  // null: the vectors as they are
+  const AttentionModel* model = nullptr;  // null: vectors are used as they are
   std::optional<ScoreKind> score_kind;
   std::optional<double> temperature;
   std::optional<std::int64_t> result_count;
@@ -68,7 +69,7 @@ struct RankQuery {
 
 struct EventAttribution {
   bool profile = false;
-  std::int64_t index = 0;  // in RankQuery's history or profile
+  std::int64_t index = 0;  // position in RankQuery's history or profile
   double weight = 0;       // the mean over heads
 };
 
@@ -82,25 +83,27 @@ struct RankedItem {
 struct RankAnswer {
   std::vector<RankedItem> items;  // score descending, id ascending
   std::int64_t future_event_count = 0;
-  // Of history, then of profile; those entries are skipped.
+  // Items of history, then of profile; their entries are skipped.
   std::vector<ItemId> unknown_item_ids;
   std::int64_t scored_count = 0;
 };
 
-// Components of an interest, or InvalidArgument if the query has no answer.
+// Returns the number of components of an interest. InvalidArgument if the query
+// has no answer.
 absl::StatusOr<std::int64_t> InterestDim(const Snapshot& snapshot,
                                          const RankQuery& query);
 
-// Keys are the items' own, whatever model their field has. Under COSINE what
-// has norm 0, an item's key or a projection, has similarity 0 with all.
+// Ranks the candidates of `query`. Keys are the items' own, whatever model
+// their field has. Under COSINE, an item's key or a projection of norm 0 has
+// similarity 0 with everything.
 //
 // Errors, naming wire fields of RankCandidatesRequest: InvalidArgument (neither
-// history nor profile; ids that repeat; a dimension; a non-finite number; a
-// vector of norm 0 under COSINE without a model; a vector where values have
-// another dimension; a model that doesn't fit), NotFound (a candidate that is
-// no item with a key in the field), ResourceExhausted (over kMaxSequenceCount,
-// kMaxIdListCount or kMaxInterestBytes), Cancelled, DeadlineExceeded; for a
-// CandidateQuery those of Attend. Thread-safe.
+// history nor profile; ids that repeat; a wrong dimension; a non-finite number;
+// a vector of norm 0 under COSINE without a model; a vector where values have
+// another dimension; a model that does not fit), NotFound (a candidate that is
+// not an item with a key in the field), ResourceExhausted (over
+// kMaxSequenceCount, kMaxIdListCount or kMaxInterestBytes), Cancelled,
+// DeadlineExceeded; for a CandidateQuery also those of Attend. Thread-safe.
 absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
                                      const RankQuery& query,
                                      const Interrupt& interrupt);

@@ -1,5 +1,5 @@
-// Scores the rows of a snapshot for heads of queries, those of one index in
-// passes that they share.
+// Scores the rows of a snapshot for heads of queries. Heads that use the same
+// index share passes.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_SCAN_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_SCAN_H_
 
@@ -22,23 +22,23 @@ struct HeadScanOptions {
   bool pools = false;       // pool the value of every row scored
   bool exhaustive = false;  // score every eligible key, from its floats
   ScanGoals goals;          // if not exhaustive
-  bool keeps_all = false;   // keep what every row scored
+  bool keeps_all = false;   // keep the score of every row
 };
 
-// What a scan of all segments for one head found.
+// The result of a scan of all segments for one head.
 struct HeadScan {
-  SoftmaxPartition partition;        // of all that was scored or guessed
-  SoftmaxPartition unkept;           // of these, what was not from floats
+  SoftmaxPartition partition;        // of everything scored or guessed
+  SoftmaxPartition unkept;           // the part of it not scored from floats
   std::vector<Candidate> shortlist;  // sorted
   std::vector<Candidate> all;        // in the order of the scan, if kept
-  std::vector<float> pooled_value;   // over all that was scored, if pooled
-  // False if some values were pooled from codes: the value is then off by
+  std::vector<float> pooled_value;   // over everything scored, if pooled
+  // False if some values were pooled from codes. The value then has an error of
   // pooled_deviation, in norm (see PooledDeviation).
   bool pooled_exactly = true;
   double pooled_deviation = 0;
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
-  // As ScanStats, of all segments together; bounds only if certified.
+  // As in ScanStats, for all segments together; bounds only if certified.
   bool complete = true;
   bool exact = true;
   bool results_exact = true;
@@ -50,10 +50,10 @@ struct HeadScan {
   double log_upper = kMinusInfinity;
   IndexKind index_kind = IndexKind::kFlat;
   std::int64_t key_as_value_count = 0;  // when pooling
-  int shared_query_count = 1;  // scans in the pass, this one among them
+  int shared_query_count = 1;           // scans in the pass, including this one
 };
 
-// One head of one query. What it points to must outlive the scan.
+// One head of one query. The objects it points to must outlive the scan.
 struct HeadScanTask {
   const QueryPlan* plan = nullptr;
   const PlannedHead* head = nullptr;
@@ -62,8 +62,8 @@ struct HeadScanTask {
   absl::StatusOr<HeadScan> scan = HeadScan();  // set by ScanHeads
 };
 
-// Takes one state of each task through all segments, in their order. A task
-// that fails, with errors of KeyIndex::Scan, leaves the others alone.
+// Accumulates one state per task over all segments, in their order. A task that
+// fails, with an error of KeyIndex::Scan, does not affect the others.
 void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks);
 
 }  // namespace attendant

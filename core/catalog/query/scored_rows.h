@@ -1,4 +1,4 @@
-// Rows and what every head scores them.
+// Rows with their scores in every head.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_SCORED_ROWS_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_SCORED_ROWS_H_
 
@@ -14,7 +14,7 @@
 
 namespace attendant {
 
-// Rows with what every head scores them: -infinity where a row has no key in a
+// Rows with their scores in every head; -infinity where a row has no key in a
 // head's field.
 struct ScoredRows {
   std::vector<RowAddress> rows;
@@ -25,27 +25,28 @@ struct ScoredRows {
   std::size_t size() const { return rows.size(); }
 };
 
-// Scores `rows` in all heads of the plan, from their fp32 keys: the same bytes
-// as a scan. Errors of KeyIndex::Scan.
+// Scores `rows` in all heads of the plan, from their fp32 keys. The scores have
+// the same bytes as those of a scan. Errors of KeyIndex::Scan.
 absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
                                         const QueryPlan& plan,
                                         std::vector<RowAddress> rows,
                                         const Interrupt& interrupt);
 
-// The candidates of the only head, in their order.
+// Returns the candidates of the only head, in their order.
 ScoredRows FromCandidates(const std::vector<Candidate>& candidates);
 
-// The first `count` rows.
+// Returns the first `count` rows.
 ScoredRows Prefix(const ScoredRows& scored, std::size_t count);
 
-// The rows at `positions`, in that order.
+// Returns the rows at `positions`, in that order.
 ScoredRows Pick(const ScoredRows& scored,
                 const std::vector<std::size_t>& positions);
 
-// Each row once.
+// Returns the rows without duplicates.
 ScoredRows Distinct(const ScoredRows& scored);
 
-// In the order (rank descending, id ascending); ranks [scored.size()].
+// Returns the rows ordered by (rank descending, id ascending); ranks
+// [scored.size()].
 ScoredRows SortedBy(const std::vector<double>& ranks, const Snapshot& snapshot,
                     const ScoredRows& scored);
 

@@ -1,4 +1,4 @@
-// What one head of a query asks of one segment.
+// The query of one head to one segment.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_SEGMENT_QUERY_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_SEGMENT_QUERY_H_
 
@@ -12,8 +12,8 @@
 
 namespace attendant {
 
-// The query of a head on segment i of a snapshot, with what it points to. All
-// arguments must outlive it.
+// The query of a head to segment i of a snapshot, with the objects it points
+// to. All arguments must outlive it.
 class SegmentQuery {
  public:
   SegmentQuery(const Snapshot& snapshot, const QueryPlan& plan,

@@ -1,5 +1,5 @@
-// How widely a head's attention is spread over the catalog: its entropy, and
-// how many items share it.
+// How widely a head's attention is spread over the catalog: its entropy and its
+// effective item count.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_SPREAD_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_SPREAD_H_
 
@@ -11,26 +11,27 @@
 
 namespace attendant {
 
-// Both with the method of the log partition.
+// Both are obtained by the method of the log partition.
 struct AttentionSpread {
-  std::optional<double> entropy;  // nats; nothing if nothing is eligible
+  std::optional<double> entropy;  // in nats; unset if nothing is eligible
   std::optional<Interval> entropy_interval;
   double effective_count = 0;  // 1 / sum of squared weights
   Interval effective_count_interval;
 };
 
-// `error` is that of the scan's partition, and its method known.
+// Returns the spread of a scan's attention. `error` is that of the scan's
+// partition; its method must not be kUnknown.
 //
-// Rows scored from floats have an entropy that is known. The others weigh
-// something between what `error` says, and share that as evenly as there are
-// many of them at most, and at least as rows none of which has a logit above
-// the least of the shortlist, if that is proven; else above the best or what is
-// guessed of theirs, but for one row, as heavy as `error` leaves room for one
-// that nobody has seen. So intervals are certain where that of the partition is
-// and the shortlist is proven. They are wide where much was not scored. Where
-// every key was scored from its code, the two are as near as the logits, and
-// hardly one of the others weighs more than the last of the shortlist: see
-// docs/mass.md.
+// The entropy of rows scored from floats is known. The other rows together
+// weigh an amount within `error`. Their greatest possible entropy is that of
+// equal weights over their greatest possible number. For the least, no row has
+// a logit above the least of the shortlist, if that is proven. Otherwise none
+// has a logit above the best one or above what is guessed of theirs, except one
+// unseen row that weighs as much as `error` allows. So the intervals are
+// certain if that of the partition is certain and the shortlist is proven. They
+// are wide if much was not scored. Where every key was scored from its code,
+// the two ends are as close as the logits, and hardly any of the other rows
+// weighs more than the last of the shortlist; see docs/mass.md.
 AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// From the logits of several heads to the weights of items: each head
-// normalises on its own, and an item weighs the mean.
+// Turns the logits of several heads into the weights of items: each head
+// normalises on its own, and an item's weight is the mean over heads.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_WEIGH_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_WEIGH_H_
 
@@ -14,51 +14,54 @@
 
 namespace attendant {
 
-// log sum exp of logits as max + log_sum, apart: their sum has no digits left
-// for log_sum where logits are huge. max is -infinity where there are none.
+// log sum exp of logits, kept as two parts max + log_sum: their sum would lose
+// all digits of log_sum where logits are huge. max is -infinity if there are no
+// logits.
 struct LogPartition {
   double max = kMinusInfinity;
   double log_sum = 0;
 
   bool empty() const { return max == kMinusInfinity; }
-  // logit - log partition, of one that is not empty.
+  // Returns logit - log partition. The partition must not be empty.
   double LogWeight(double logit) const { return (logit - max) - log_sum; }
 };
 
 LogPartition LogPartitionOf(const SoftmaxPartition& partition);
 
-// By head: empty where the head sees nothing in the scope.
+// By head; empty for a head that sees nothing in the scope.
 using LogPartitions = ByHead<LogPartition>;
 
-// Over all of `scored`.
+// Returns the partitions over all of `scored`.
 LogPartitions PartitionsOf(const ScoredRows& scored);
 
-// Weights of rows, from their logits. With SOFTMAX a head's weight is
-// exp(logit - its log partition); heads that see nothing in the scope have no
-// part in the mean, so that means sum to 1 too.
+// Computes the weights of rows from their logits. With SOFTMAX a head's weight
+// is exp(logit - its log partition). Heads that see nothing in the scope do not
+// count in the mean, so that means sum to 1 too.
 class Weigher {
  public:
-  // log_partitions has one entry a head; looked at for SOFTMAX only.
+  // log_partitions has one entry per head and is used only for SOFTMAX.
   Weigher(ActivationKind kind, LogPartitions log_partitions);
 
   double InHead(const ScoredRows& scored, std::size_t head,
                 std::size_t row) const;
-  // The same of all rows, up to rounding: `weights` becomes [scored.size()].
+  // Computes the weights of all rows, equal to those above up to rounding.
+  // `weights` becomes [scored.size()].
   void InHead(const ScoredRows& scored, std::size_t head,
               std::vector<double>& weights) const;
-  // The mean over heads.
+  // Returns the mean weight over heads.
   double Mean(const ScoredRows& scored, std::size_t row) const;
-  // The same of a sum over heads, from the first on.
+  // Returns the mean from a sum over heads that started with the first head.
   double MeanOfSum(double sum) const {
     return seeing_count_ == 0 ? 0 : sum / seeing_count_;
   }
-  // log(Mean), for SOFTMAX: exact also where Mean is 0 to a double.
+  // Returns log(Mean), for SOFTMAX. It is exact even where Mean underflows to
+  // 0.
   double LogMean(const ScoredRows& scored, std::size_t row) const;
 
  private:
   ActivationKind kind_;
   LogPartitions log_partitions_;
-  double seeing_count_ = 0;  // heads that see something; of all kinds
+  double seeing_count_ = 0;  // heads that see something, or all heads
 };
 
 }  // namespace attendant

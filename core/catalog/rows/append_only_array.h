@@ -1,4 +1,4 @@
-// An array that grows without moving what it holds.
+// An array that grows without moving its elements.
 #ifndef ATTENDANT_CORE_CATALOG_ROWS_APPEND_ONLY_ARRAY_H_
 #define ATTENDANT_CORE_CATALOG_ROWS_APPEND_ONLY_ARRAY_H_
 
@@ -14,16 +14,16 @@
 
 namespace attendant {
 
-// One writer appends while readers use the elements below a size() that they
-// read, or below an end that was published to them otherwise; no locks. Chunks
-// double in size, so at most half of the memory is unused, and its pages
-// untouched.
+// One writer appends, without locks, while readers use the elements below a
+// size() they have read, or below an end published to them otherwise. Chunks
+// double in size, so at most half of the memory is unused, and the pages of
+// that part are untouched.
 template <typename T>
 class AppendOnlyArray {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  // Writer only. Throws std::bad_alloc; then nothing has changed.
+  // Writer only. Throws std::bad_alloc and then changes nothing.
   void Append(const T& element) {
     const std::int64_t i = size_.load(std::memory_order_relaxed);
     const Place place = PlaceOf(i);
@@ -43,8 +43,8 @@ class AppendOnlyArray {
     return chunks_[place.chunk][place.offset];
   }
 
-  // Elements from i on that lie one after the other: at least one, none at or
-  // past end. i < end <= size().
+  // Returns contiguous elements starting at i: at least one, none at or past
+  // `end`. i < end <= size().
   std::span<const T> Run(std::int64_t i, std::int64_t end) const {
     const Place place = PlaceOf(i);
     const std::size_t left = (kFirstChunk << place.chunk) - place.offset;

@@ -1,4 +1,4 @@
-// Attributes of rows, column by column: what filters compare and biases read.
+// Attributes of rows, stored by column: the input of filters and biases.
 #ifndef ATTENDANT_CORE_CATALOG_ROWS_ATTRIBUTE_COLUMNS_H_
 #define ATTENDANT_CORE_CATALOG_ROWS_ATTRIBUTE_COLUMNS_H_
 
@@ -18,7 +18,8 @@
 
 namespace attendant {
 
-// Bits that one writer sets while readers look at others of the same word.
+// A bitmap in which one writer sets bits while readers read others of the same
+// word.
 class SharedBits {
  public:
   explicit SharedBits(std::int64_t size);
@@ -31,7 +32,7 @@ class SharedBits {
         std::memory_order_relaxed);
   }
   bool Test(std::int64_t i) const { return (Word(i >> 6) >> (i & 63)) & 1; }
-  // Bits 64 w to 64 w + 63; those of rows not yet published may come and go.
+  // Returns bits 64 w to 64 w + 63. Bits of rows not yet published may change.
   std::uint64_t Word(std::int64_t w) const {
     return words_[static_cast<std::size_t>(w)].load(std::memory_order_relaxed);
   }
@@ -40,19 +41,19 @@ class SharedBits {
   std::unique_ptr<std::atomic<std::uint64_t>[]> words_;
 };
 
-// A text of a list, and the row whose list it is in.
+// A text of a list, with the row that has the list.
 struct ListEntry {
   std::int32_t code = 0;
   RowIndex row = 0;
 };
 
-// One attribute of all rows. Which arrays there are follows from the type;
-// where a row has no value they hold anything. Memory: a bit a row for
-// presence, and 8 bytes a row for numbers, 10 for moments, 4 for texts, 12 for
-// lists of texts and 8 for each text in one, 1 bit for booleans; each distinct
-// text once (see TextDictionary).
+// One attribute of all rows. The type determines which arrays are allocated.
+// Elements of rows without a value are unspecified. Memory per row: 1 bit for
+// presence, plus 8 bytes for a number, 10 for a timestamp, 4 for a text, 12 for
+// a list of texts and 8 for each text in it, 1 bit for a boolean. Each distinct
+// text is stored once (see TextDictionary).
 //
-// Publication as RowTable's: rows below a published row_end are complete.
+// Published like RowTable: rows below a published row_end are complete.
 struct AttributeColumn {
   AttributeColumn(AttributeType column_type, std::int64_t capacity);
 
@@ -60,61 +61,64 @@ struct AttributeColumn {
   SharedBits present;
   SharedBits truths;                     // kBool
   AlignedBuffer<std::int64_t> integers;  // kInt64; kTimestamp: see ToMicros
-  AlignedBuffer<std::int16_t> nanos;     // kTimestamp: beyond the microseconds
+  AlignedBuffer<std::int16_t> nanos;     // kTimestamp: below a microsecond
   AlignedBuffer<double> doubles;         // kDouble
   TextDictionary texts;                  // kString, kStringList
   AlignedBuffer<std::int32_t> codes;     // kString
-  // kStringList: row r's list is entries[begins[r]] and counts[r] - 1 more.
+  // kStringList: row r's list is entries[begins[r]] and the counts[r] - 1
+  // entries after it.
   AlignedBuffer<std::int64_t> begins;
   AlignedBuffer<std::int32_t> counts;
-  AppendOnlyArray<ListEntry> entries;  // by row
+  AppendOnlyArray<ListEntry> entries;  // ordered by row
 };
 
-// Microseconds since 1970, rounded down. This is what filters compare; it holds
-// all of a moment that came over the wire.
+// Returns microseconds since 1970, rounded down: the precision at which filters
+// compare, and all that is kept of a timestamp from the wire.
 std::int64_t ToMicros(absl::Time time);
 
-// Columns for the attributes that some row has. One writer appends while
+// Columns of the attributes that at least one row has. One writer appends while
 // readers use rows below the row_end of their snapshot, without locks.
 class AttributeColumns {
  public:
-  // capacity >= 1.
+  // Requires capacity >= 1.
   explicit AttributeColumns(std::int64_t capacity) : capacity_(capacity) {}
 
-  // The attributes of a row that is not yet published; they fit the schema.
-  // Writer only. Throws std::bad_alloc: the row must then not be published.
+  // Appends the attributes of a row that is not yet published; they must fit
+  // the schema. Writer only. Throws std::bad_alloc: the row must then not be
+  // published.
   void Append(RowIndex row, const Attributes& attributes);
 
-  // What Append was given for the row; of that, where `wanted` is not null, the
-  // attributes that it is true of. None past its end is wanted.
+  // Returns the attributes that Append received for the row. If `wanted` is not
+  // null, returns only attributes i with (*wanted)[i]; those past its end are
+  // not wanted.
   Attributes AttributesOf(RowIndex row,
                           const std::vector<bool>* wanted = nullptr) const;
 
-  // Null if no row has the attribute.
+  // Returns null if no row has the attribute.
   const AttributeColumn* column(int attribute) const {
     return columns_[static_cast<std::size_t>(attribute)].load(
         std::memory_order_acquire);
   }
 
-  // numbers[i] = the attribute of rows[i], or `missing` where it has none. The
-  // attribute is an int64 (rounded to the nearest double), a double, or a
-  // timestamp (seconds since 1970). Does not allocate.
+  // Sets numbers[i] to the attribute of rows[i], or to `missing` if the row
+  // does not have it. The attribute is an int64 (rounded to the nearest
+  // double), a double, or a timestamp (seconds since 1970). Does not allocate.
   void ReadNumbers(int attribute, const RowIndex* rows, std::int64_t row_count,
                    double missing, double* numbers) const;
 
-  // Any thread.
+  // Callable from any thread.
   std::int64_t memory_bytes() const;
 
  private:
   AttributeColumn& ColumnFor(int attribute, AttributeType type);
 
   const std::int64_t capacity_;
-  // What rows took of columns, beside the texts.
+  // Bytes that rows use in columns, without the texts.
   std::atomic<std::int64_t> row_bytes_ = 0;
-  // Positions at and past this have no column.
+  // Attributes from this position on have no column.
   std::atomic<int> end_ = 0;
   std::array<std::atomic<AttributeColumn*>, kMaxAttributes> columns_ = {};
-  std::vector<std::unique_ptr<AttributeColumn>> owned_;  // the writer's
+  std::vector<std::unique_ptr<AttributeColumn>> owned_;  // writer only
 };
 
 }  // namespace attendant

@@ -13,17 +13,18 @@
 
 namespace attendant {
 
-// A fixed capacity of ids that one writer appends to while readers look at
-// those they know of, by something that synchronises. An id takes its bytes and
-// two more: ids lie one after the other, eight rows share a pointer to the
-// first, and each has its size.
+// A fixed capacity of ids. One writer appends while readers read rows that were
+// published to them with synchronisation. An id takes its own bytes plus two:
+// ids are contiguous, eight rows share a pointer to the first, and each row
+// stores its size.
 class IdColumn {
  public:
-  // capacity >= 1.
+  // Requires capacity >= 1.
   explicit IdColumn(std::int64_t capacity);
 
-  // The id of the next row, at most kMaxItemIdBytes; fewer than capacity rows
-  // so far. Writer only. Throws std::bad_alloc; then nothing has changed.
+  // Appends the id of the next row, at most kMaxItemIdBytes. Requires fewer
+  // than `capacity` rows. Writer only. Throws std::bad_alloc and then changes
+  // nothing.
   void Append(absl::string_view id);
 
   absl::string_view operator[](RowIndex row) const {
@@ -36,12 +37,12 @@ class IdColumn {
             sizes_[static_cast<std::size_t>(row)]};
   }
 
-  // Asks for what operator[] looks at first, and when that is there, for the
-  // id.
+  // Prefetch requests the memory that operator[] reads first; PrefetchBytes,
+  // called once that has arrived, requests the id itself.
   void Prefetch(RowIndex row) const;
   void PrefetchBytes(RowIndex row) const;
 
-  // Of an id of so many bytes.
+  // Returns the memory of an id of `size` bytes.
   static std::int64_t BytesOf(std::size_t size) {
     return static_cast<std::int64_t>(size) + 2;
   }
@@ -49,13 +50,13 @@ class IdColumn {
  private:
   static constexpr RowIndex kRowsPerStart = 8;
 
-  RowIndex row_count_ = 0;  // writer only, as the members at the end
+  RowIndex row_count_ = 0;  // writer only, as are the members at the end
   AlignedBuffer<const char*> starts_;
   AlignedBuffer<std::uint8_t> sizes_;
   std::vector<std::unique_ptr<char[]>> chunks_;
   std::size_t chunk_bytes_;
   char* next_ = nullptr;
-  std::size_t left_ = 0;  // bytes of the last chunk from next_ on
+  std::size_t left_ = 0;  // bytes left in the last chunk, from next_ on
 };
 
 }  // namespace attendant

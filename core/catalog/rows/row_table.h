@@ -1,5 +1,5 @@
-// Rows of items: ids, values, opaque values and attributes, and the table from
-// id to row.
+// Rows of items: ids, values, opaque values and attributes, and the hash table
+// from id to row.
 #ifndef ATTENDANT_CORE_CATALOG_ROWS_ROW_TABLE_H_
 #define ATTENDANT_CORE_CATALOG_ROWS_ROW_TABLE_H_
 
@@ -22,18 +22,19 @@
 
 namespace attendant {
 
-// A fixed capacity of rows that one writer appends to while readers use the
-// rows below the row_end of their snapshot, without locks. A row never changes
-// once it is published. A row takes some 11 bytes beside its id, value and
-// attributes, and more where it has an opaque value or replaces another row.
+// A fixed capacity of rows. One writer appends while readers use the rows below
+// the row_end of their snapshot, without locks. A row never changes once it is
+// published. A row takes about 11 bytes in addition to its id, value and
+// attributes, and more if it has an opaque value or replaces another row.
 class RowTable final : public ValueSource {
  public:
-  // capacity >= 1.
+  // Requires capacity >= 1.
   RowTable(std::int64_t value_dim, std::int64_t capacity);
 
-  // Appends a row and returns it; fewer than capacity rows so far. An id may be
-  // appended again: Find takes the newest row below row_end. value is empty or
-  // has value_dim floats; opaque_value is null or not empty. Writer only.
+  // Appends a row and returns its index. Requires fewer than `capacity` rows.
+  // An id may be appended again: Find returns the newest row below row_end.
+  // `value` is empty or has value_dim floats; `opaque_value` is null or not
+  // empty. Writer only.
   RowIndex Append(absl::string_view id, std::span<const float> value,
                   const Attributes& attributes,
                   std::shared_ptr<const std::string> opaque_value = nullptr);
@@ -41,15 +42,15 @@ class RowTable final : public ValueSource {
   std::int64_t value_dim() const { return value_dim_; }
   std::int64_t capacity() const { return capacity_; }
   std::int64_t row_count() const { return row_count_; }  // writer only
-  // Rows with a value, so far.
+  // The number of rows with a value so far.
   std::int64_t value_count() const {
     return value_count_.load(std::memory_order_relaxed);
   }
 
   absl::string_view Id(RowIndex row) const { return ids_[row]; }
-  // A hash of the id that is the same in every process and version.
+  // Returns a hash of the id that is the same in every process and version.
   std::uint64_t IdHash(RowIndex row) const;
-  // value_dim floats, or null if the row has no value.
+  // Returns value_dim floats, or null if the row has no value.
   const float* ValueOf(RowIndex row) const override {
     return has_value_[row] ? values_.data() + row * value_dim_ : nullptr;
   }
@@ -57,27 +58,28 @@ class RowTable final : public ValueSource {
                           const std::vector<bool>* wanted = nullptr) const {
     return columns_.AttributesOf(row, wanted);
   }
-  // Attributes column by column.
+  // The attributes, stored by column.
   const AttributeColumns& columns() const { return columns_; }
-  // Null if the row has none. Tables may share one.
+  // Returns null if the row has none. Tables may share one.
   const std::shared_ptr<const std::string>& OpaqueValueOf(RowIndex row) const {
     return opaque_values_[row];
   }
-  // The newest row of `id` below row_end unless it is in `dead` (may be null);
-  // else -1.
+  // Returns the newest row of `id` below row_end, or -1 if there is none or it
+  // is in `dead` (may be null).
   RowIndex Find(absl::string_view id, RowIndex row_end,
                 const Bitmap* dead) const;
-  // rows[i] = Find(ids[i], row_end, dead), waiting for the memory of many ids
-  // at once.
+  // Sets rows[i] to Find(ids[i], row_end, dead). Overlaps the memory latency of
+  // many ids.
   void FindAll(std::span<const ItemId> ids, RowIndex row_end,
                const Bitmap* dead, RowIndex* rows) const;
-  // Ids, values and attributes. May be called from any thread.
+  // Memory of ids, values and attributes. Callable from any thread.
   MemoryParts memory() const;
   std::int64_t memory_bytes() const { return memory().sum(); }
 
  private:
-  // A slot: the upper half of an id's hash, so that other ids are told apart
-  // without looking at theirs, and the id's newest row + 1; 0: free.
+  // A slot of the hash table. The upper half is that of an id's hash, which
+  // tells ids apart without reading them; the lower half is the id's newest row
+  // + 1. 0: free.
   using Slot = std::uint64_t;
   static Slot SlotFor(std::uint64_t hash, RowIndex row) {
     return (hash & ~std::uint64_t{0xffffffff}) |
@@ -90,16 +92,20 @@ class RowTable final : public ValueSource {
     return (slot ^ hash) >> 32 == 0;
   }
 
-  // The slot where `id` of this hash is, or the free one where it would be.
+  // Returns the slot that has `id` of this hash, or the free slot where it
+  // belongs.
   std::atomic<Slot>& SlotOf(absl::string_view id, std::uint64_t hash) const;
-  // The slot that a look-up begins with, and the one after another.
+  // FirstSlot returns the slot where a lookup begins, NextSlot the slot after
+  // another.
   std::int64_t FirstSlot(std::uint64_t hash) const;
   std::int64_t NextSlot(std::int64_t slot) const {
     return slot + 1 == slot_count_ ? 0 : slot + 1;
   }
-  // Keeps what arrays that grow with what is in them have come to.
+  // Adds to the byte counts and publishes the totals, which include arrays that
+  // grow with their content.
   void CountBytes(std::int64_t id_bytes, std::int64_t value_bytes);
-  // The row of an id that a reader sees, from the newest; -1: none.
+  // Returns the row of an id that a reader sees, starting from the newest; -1:
+  // none.
   RowIndex VisibleRow(RowIndex newest, RowIndex row_end,
                       const Bitmap* dead) const;
 
@@ -107,37 +113,38 @@ class RowTable final : public ValueSource {
   std::int64_t value_dim_;
   std::int64_t row_count_ = 0;
   std::atomic<std::int64_t> value_count_ = 0;
-  // Written by the writer. What ids and values took, without and with arrays
-  // that grow with what is in them.
+  // Set by the writer. Memory of ids and values, without (first two) and with
+  // (last two) arrays that grow with their content.
   std::int64_t id_bytes_ = 0;
   std::int64_t value_bytes_ = 0;
   std::atomic<std::int64_t> all_id_bytes_ = 0;
   std::atomic<std::int64_t> all_value_bytes_ = 0;
   IdColumn ids_;
   AlignedBuffer<float> values_;  // [capacity, value_dim]
-  TouchedPages touched_values_;  // of them; the writer's
+  TouchedPages touched_values_;  // touched pages of values_; writer only
   SparseArray<bool> has_value_;
   AttributeColumns columns_;
   SparseArray<std::shared_ptr<const std::string>> opaque_values_;
-  // An older row of the same id, + 1; 0: none.
+  // The previous row of the same id, + 1; 0: none.
   SparseArray<RowIndex> newer_than_;
-  // Open addressing with linear probing, at most three quarters full.
+  // The hash table: open addressing with linear probing, at most three quarters
+  // full.
   std::int64_t slot_count_;
   std::unique_ptr<std::atomic<Slot>[]> slots_;
 };
 
-// A row table with one key index for each key field, and one for each head of a
+// A row table with one key index for each key field and one for each head of a
 // field's model.
 struct Segment {
-  // The first write whose items are among the rows, where the log of changes
-  // may have it; 0: nobody knows.
+  // The first write whose items are among the rows, if the log of changes may
+  // contain it; 0: unknown.
   std::int64_t first_sequence = 0;
   std::shared_ptr<const RowTable> rows;
   std::vector<std::shared_ptr<const KeyIndex>> indexes;  // by key field
-  // By key field and head; none for a field whose model stores no keys.
+  // By key field and head; empty for a field whose model stores no keys.
   std::vector<std::vector<std::shared_ptr<const KeyIndex>>> head_indexes;
 
-  // What a head's keys are in; head -1: the field's keys themselves.
+  // Returns the index of a head's keys; head -1: of the field's own keys.
   const KeyIndex& IndexOf(int field, int head) const {
     return head < 0 ? *indexes[field] : *head_indexes[field][head];
   }

@@ -1,4 +1,4 @@
-// An array of which most elements are never set.
+// An array in which most elements are never set.
 #ifndef ATTENDANT_CORE_CATALOG_ROWS_SPARSE_ARRAY_H_
 #define ATTENDANT_CORE_CATALOG_ROWS_SPARSE_ARRAY_H_
 
@@ -11,10 +11,10 @@
 
 namespace attendant {
 
-// `size` elements, each a T() until it is set; 64 of them take a pointer until
-// one is. One writer sets an element, once, while readers look at others; who
-// reads it must have been told of it in a way that synchronises, as of the row
-// that it belongs to.
+// `size` elements, each equal to T() until it is set; 64 unset elements take
+// one pointer. One writer sets each element at most once while readers read
+// others. A reader of an element must have learned of it with synchronisation,
+// for example from the publication of its row.
 template <typename T>
 class SparseArray {
  public:
@@ -24,7 +24,7 @@ class SparseArray {
         memory_bytes_((size + kChunk - 1) / kChunk * std::int64_t{sizeof(T*)}) {
   }
 
-  // Writer only. Throws std::bad_alloc; then nothing has changed.
+  // Writer only. Throws std::bad_alloc and then changes nothing.
   void Set(std::int64_t i, T element) {
     std::atomic<T*>& chunk = chunks_[static_cast<std::size_t>(i / kChunk)];
     T* elements = chunk.load(std::memory_order_relaxed);
@@ -50,7 +50,7 @@ class SparseArray {
   static constexpr std::int64_t kChunk = 64;
 
   std::unique_ptr<std::atomic<T*>[]> chunks_;
-  std::vector<std::unique_ptr<T[]>> owned_;  // the writer's
+  std::vector<std::unique_ptr<T[]>> owned_;  // writer only
   std::int64_t memory_bytes_;
 };
 

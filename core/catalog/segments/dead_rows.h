@@ -1,4 +1,4 @@
-// Rows that die in a snapshot before it is published.
+// Marks rows as dead in a snapshot that is not yet published.
 #ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_DEAD_ROWS_H_
 #define ATTENDANT_CORE_CATALOG_SEGMENTS_DEAD_ROWS_H_
 
@@ -13,11 +13,13 @@
 
 namespace attendant {
 
-// Copies a segment's bitmap once for all of them. Not thread-safe.
+// Copies each segment's bitmap at most once for all rows marked. Not
+// thread-safe.
 class DeadRows {
  public:
-  // Of the live row of the id in `next`, if there is one. The same snapshot
-  // each time, to which segments may be added. Throws std::bad_alloc.
+  // Marks the live row of `id` in `next` as dead, if there is one. `next` must
+  // be the same snapshot in every call; segments may be added to it. Throws
+  // std::bad_alloc.
   void Kill(Snapshot& next, absl::string_view id) {
     const std::optional<RowAddress> address = next.Find(id);
     if (!address) return;

@@ -1,4 +1,4 @@
-// The segment that takes the rows of writes.
+// The segment that receives written rows.
 #ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_GROWING_SEGMENT_H_
 #define ATTENDANT_CORE_CATALOG_SEGMENTS_GROWING_SEGMENT_H_
 
@@ -14,19 +14,19 @@
 
 namespace attendant {
 
-// The last segment of a catalog, while one writer appends to it: readers see as
-// many of its rows as the view of their snapshot says. One writer at a time.
+// The last segment of a catalog, while one writer appends to it. Readers see as
+// many of its rows as the view in their snapshot says. One writer at a time.
 class GrowingSegment {
  public:
-  // There is none.
+  // Creates an object without a segment.
   GrowingSegment() = default;
 
-  // An empty one of so many rows at most, of the schema and the models of
-  // `next`, which gets a view of it at its end. Keys go by the lists that those
-  // before them go by.
+  // Creates an empty segment with room for `capacity` rows and appends a view
+  // of it to `next`, which determines the schema and models. Keys are assigned
+  // to the same lists as the keys before them.
   GrowingSegment(std::int64_t capacity, Snapshot& next);
 
-  // Null: there is none.
+  // Null: there is no segment.
   const RowTable* rows() const { return rows_.get(); }
   bool is_full() const {
     return rows_ == nullptr || rows_->row_count() == rows_->capacity();
@@ -40,12 +40,12 @@ class GrowingSegment {
     return head_indexes_[field];
   }
 
-  // Appends a row, which the last view of `next`, of this segment, then shows.
-  // It must not be full. Throws std::bad_alloc: then it is of no use any more,
-  // as rows may be there that no view shows.
+  // Appends a row, which the last view of `next` must be of this segment and
+  // then shows. The segment must not be full. Throws std::bad_alloc: the object
+  // is then unusable, since it may contain rows that no view shows.
   void Append(const Item& item, Snapshot& next);
 
-  // Assigns the rows to their lists: before they are published.
+  // Assigns the new rows to their lists. Call before they are published.
   void AssignLists();
 
  private:

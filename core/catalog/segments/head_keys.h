@@ -1,5 +1,5 @@
-// The keys that a model makes of an item's key: one a head, made once when the
-// item is written.
+// The keys that a model computes from an item's key: one per head, computed
+// once when the item is written.
 #ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_HEAD_KEYS_H_
 #define ATTENDANT_CORE_CATALOG_SEGMENTS_HEAD_KEYS_H_
 
@@ -11,29 +11,32 @@
 
 namespace attendant {
 
-// Keys that are stored for an item under a model: one a head, W_K k + b_K, for
-// multi-head attention; one, U k, for an additive network; none for a bilinear
-// form, which projects the query, or without a model.
+// The number of keys stored for an item under a model: one per head, W_K k +
+// b_K, for multi-head attention; one, U k, for an additive network; none for a
+// bilinear form, which projects the query, or without a model.
 int StoredHeadCount(const AttentionModel* model);
 
-// True if keys are to be projected, or dropped, when one model takes the place
-// of the other.
+// True if replacing one model by the other requires stored keys to be projected
+// again or dropped.
 bool ChangesStoredKeys(const AttentionModel* a, const AttentionModel* b);
 
-// Components of all stored keys of an item together.
+// Returns the number of components of all stored keys of an item together.
 std::int64_t StoredDim(const AttentionModel* model);
 
-// What all stored keys of an item are, one after the other.
+// Returns the projection from a key to all stored keys of an item,
+// concatenated.
 KeyProjection StoredProjection(const AttentionModel& model);
 
-// What one head makes of a key, head in [0, StoredHeadCount).
+// Returns the projection of one head, `head` in [0, StoredHeadCount).
 KeyProjection HeadProjection(const AttentionModel& model, int head);
 
-// The index that items' own keys are in under a model, where the field wants
-// one: queries go to the heads of multi-head attention instead.
+// Returns the kind of index for items' own keys under a model, where the field
+// wants kind `wanted`. With multi-head attention queries use the heads' indexes
+// instead.
 IndexKind KeyIndexKind(const AttentionModel* model, IndexKind wanted);
 
-// The same of head keys: no index knows how an additive network ranks.
+// Returns the kind of index for head keys, likewise. No index supports the
+// ranking of an additive network.
 IndexKind HeadIndexKind(const AttentionModel* model, IndexKind wanted);
 
 }  // namespace attendant

@@ -14,23 +14,24 @@
 
 namespace attendant {
 
-// The position of a key field. InvalidArgument naming `path` if the schema has
-// none of that name.
+// Returns the position of a key field. InvalidArgument naming `path` if the
+// schema has no field of that name.
 absl::StatusOr<int> KeyFieldNamed(const CatalogSchema& schema,
                                   absl::string_view name,
                                   absl::string_view path);
-// The same, and the first for an empty name.
+// Like KeyFieldNamed, but returns the first field for an empty name.
 absl::StatusOr<int> FindKeyField(const CatalogSchema& schema,
                                  absl::string_view name,
                                  absl::string_view path);
 
-// NotFound with reason ITEM_NOT_FOUND: no item `id` with a key in the field.
+// Returns NotFound with reason ITEM_NOT_FOUND: there is no item `id` with a key
+// in the field.
 absl::Status NoItemWithKey(const KeyFieldSchema& field, absl::string_view id,
                            absl::string_view path);
 
-// The keys of the items in a field [ids.size(), dim], in the order of the ids.
-// InvalidArgument for an id that can't be one; NotFound if there is no such
-// item or it has no key in the field. Both name `path`[i]. Errors of the
+// Returns the keys of the items in a field, [ids.size(), dim], in the order of
+// `ids`. InvalidArgument for an invalid id; NotFound if an item does not exist
+// or has no key in the field. Both name `path`[i]. Also errors of the
 // interrupt.
 absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,
                                    std::span<const ItemId> ids,

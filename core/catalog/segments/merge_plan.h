@@ -1,4 +1,4 @@
-// Which segments of a catalog to make into one, and when to learn anew.
+// Decides which segments of a catalog to merge, and when to retrain.
 #ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_MERGE_PLAN_H_
 #define ATTENDANT_CORE_CATALOG_SEGMENTS_MERGE_PLAN_H_
 
@@ -11,69 +11,72 @@
 
 namespace attendant {
 
-// From where on a merge is worth it; less in tests.
+// The sizes from which a merge pays off; smaller in tests.
 struct MergeLimits {
-  // Fewer rows are not worth a merge of their own, nor are fewer keys that came
-  // or went, or that drifted, worth new lists.
+  // Fewer rows do not justify a merge of their own, and fewer keys that were
+  // added, removed or have drifted do not justify new lists.
   std::int64_t min_merge_count = 1024;
-  // Rows from which on a growing segment is sealed.
+  // The number of rows at which a growing segment is sealed.
   std::int64_t seal_count = 2048;
-  // Memory, in bytes, of dead rows that are worth a merge though they are
+  // Memory of dead rows, in bytes, that justifies a merge even if they are
   // fewer.
   std::int64_t min_dead_bytes = 4 << 20;
 };
 
-// Sealed segments, but for the first and what a merge under way takes, from
-// which on the smallest of them are merged beside it.
+// The number of sealed segments from which the smallest are merged concurrently
+// with a running merge. The first segment and those that the running merge
+// takes do not count.
 inline constexpr std::size_t kManySealed = 8;
 
-// Segments [first, end) of a snapshot become one.
+// Replaces segments [first, end) of a snapshot by one.
 struct MergePlan {
   std::size_t first = 0;
-  std::size_t end = 0;  // not above first: nothing is to be done
-  // The merged segment's indexes learn their lists and all else anew; it is of
-  // all segments then. Else keys go to the lists that the first segment's
-  // indexes learned.
+  std::size_t end = 0;  // not above first: nothing to do
+  // True: the plan covers all segments, and the merged segment's indexes are
+  // trained from scratch. False: keys are assigned to the lists of the first
+  // segment's indexes.
   bool retrains = false;
 
   bool needed() const { return first < end; }
-  // True if it takes this segment or one behind it; false for null.
+  // True if the plan takes this segment or a later one; false for null.
   bool TakesFrom(const Snapshot& snapshot, const Segment* segment) const;
 };
 
-// Which segments should be sealed next, or merged without waiting for the
-// merges below.
+// Returns the segments to seal next, or to merge without waiting for running
+// merges.
 //
-// Segments that were not trained are scored key by key, which every query pays
-// for. Once they are full they are sealed: their keys go to the lists of the
-// catalog's training. Where there are none, and merges don't keep up, so that
-// there are kManySealed segments, the four neighbours of fewest rows become
-// one. `merging`: the last of the segments that a merge under way takes, null
-// for none; only those behind it are taken. growing: the rows that writes are
-// appended to; null: none.
+// Untrained segments are scored key by key, which every query pays for. Once
+// they are full they are sealed: their keys are assigned to the lists of the
+// catalog's training. If there are no lists and merges do not keep up, so that
+// there are kManySealed segments, the four adjacent segments with the fewest
+// rows become one. `merging`: the last segment that a running merge takes, null
+// for none; only segments after it are taken. `growing`: the rows that writes
+// append to; null for none.
 MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
                    const Segment* merging, const MergeLimits& limits = {});
 
-// What lies behind the sealed segments, however few rows, for all of them to be
-// in files: where there are lists, and all fields go by them. growing: as for
-// PlanSeal.
+// Returns the segments after the sealed ones, however few rows they have, so
+// that all segments can be saved to files. Applies if there are lists and all
+// fields use them. `growing`: as for PlanSeal.
 MergePlan PlanTail(const Snapshot& snapshot, const RowTable* growing);
 
-// Which segments should be merged next.
+// Returns the segments to merge next.
 //
 // Sealed segments are merged so that each has more rows than all that follow
-// it, or several times as many, so that a row is copied O(log n) times; one of
-// which many rows are dead, or rows of much memory, is copied without them.
-// Once writes have settled all become one, where that is worth it; what would
-// be merged among writes still is. The catalog learns anew where other indexes
-// or models are wanted, where most rows are dead, where a field has several
-// times the keys that it was learned from, and where keys have drifted: their
-// mean square distance to their lists' means has grown by a fifth, or a half
-// while writes go on. All fields do, which is not worth it for few keys of one.
-// Segments that were sealed while it learned go to the new lists at once: a
-// query would look for its lists in both trainings.
+// it, or several times as many; a row is thus copied O(log n) times. A segment
+// in which many rows, or rows of much memory, are dead is copied without them.
+// Once writes have settled all segments become one, if that pays off; merges
+// that are due during writes are still due then.
 //
-// wanted_models: by field, what snapshot.models should become. growing: as
+// The catalog is retrained if other indexes or models are wanted, if most rows
+// are dead, if a field has several times as many keys as when it was trained,
+// or if keys have drifted: their mean square distance from their lists' means
+// has grown by a fifth, or by half while writes go on. Retraining covers all
+// fields, so few keys of one field do not justify it. Segments sealed during a
+// training move to the new lists at once; otherwise a query would have to
+// choose lists in both trainings.
+//
+// wanted_models: by field, what snapshot.models should become. `growing`: as
 // above.
 MergePlan PlanMerge(const Snapshot& snapshot,
                     const std::vector<NamedModel>& wanted_models,

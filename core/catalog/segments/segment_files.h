@@ -1,5 +1,5 @@
-// The trained segments of a catalog in files, so that a restart need not build
-// them again.
+// Stores the trained segments of a catalog in files, so that a restart need not
+// rebuild them.
 #ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_SEGMENT_FILES_H_
 #define ATTENDANT_CORE_CATALOG_SEGMENTS_SEGMENT_FILES_H_
 
@@ -18,19 +18,19 @@
 
 namespace attendant {
 
-// A file for each trained segment and each training, and a manifest that names
-// them with their checksums, the segments' dead rows, and a sequence: what
-// writes up to it have left is in them. What later writes changed is found by
-// the store's log of changes. All of it is a cache: whatever is missing,
-// damaged or of another schema is refused, and the catalog's items are read
-// from its database instead.
+// One file for each trained segment and each training, and a manifest. The
+// manifest names the files with their checksums, the segments' dead rows, and a
+// sequence: the files contain the result of all writes up to it. Items changed
+// by later writes are found in the store's log of changes. The files are only a
+// cache: whatever is missing, damaged or of another schema is refused, and the
+// catalog's items are read from its database instead.
 //
 // Not thread-safe.
 class SegmentFiles {
  public:
-  // `directory` null: nothing is kept. Both must outlive the object.
-  // scratch_files: where the keys of fields with keys_on_disk go, if there is
-  // room.
+  // If `directory` is null, nothing is stored. scratch_files receives the keys
+  // of fields with keys_on_disk, if there is room. Both must outlive the
+  // object.
   SegmentFiles(const SegmentDirectory* directory, ScratchFiles* scratch_files)
       : directory_(directory), scratch_files_(scratch_files) {}
 
@@ -39,38 +39,38 @@ class SegmentFiles {
     std::int64_t sequence = 0;
   };
 
-  // Of fields with keys_on_disk.
+  // Where keys of fields with keys_on_disk are loaded to.
   enum class KeyPlace { kScratchFiles, kMemory };
 
-  // What the manifest names, for the schema, uid and models of `empty`. Nothing
-  // if there is no manifest, or one of other models or another schema; DataLoss
-  // if something is damaged or missing. Errors of files, scratch files
-  // included; throws std::bad_alloc.
+  // Loads the segments that the manifest names, for the schema, uid and models
+  // of `empty`. Returns nullopt if there is no manifest or it is of other
+  // models or another schema. DataLoss if something is damaged or missing;
+  // errors of files, including scratch files. Throws std::bad_alloc.
   absl::StatusOr<std::optional<Loaded>> Load(
       const Snapshot& empty, KeyPlace key_place = KeyPlace::kScratchFiles);
 
-  // Bytes of the segments that the last Load found named: about what they take
-  // in memory with all their keys.
+  // The total size in bytes of the segment files named by the manifest of the
+  // last Load: about what the segments take in memory with all their keys.
   std::int64_t segment_bytes() const { return segment_bytes_; }
 
-  // The sequence that Save would write: all rows of later writes, and none of
-  // earlier ones, are outside of the trained segments. Nothing where some row's
-  // sequence is not known, or no segment is trained.
+  // Returns the sequence that Save would write: the rows outside of the trained
+  // segments are exactly those of later writes. Nullopt if the sequence of some
+  // row is unknown or no segment is trained.
   static std::optional<std::int64_t> Covered(const Snapshot& snapshot);
 
-  // Whether there is anything to save.
+  // True if there is anything to save.
   static bool AnyTrained(const Snapshot& snapshot);
 
-  // Writes the trained segments that have no file yet, trainings that have
-  // learned since theirs was written, the manifest, and removes files that it
-  // does not name. Covered(snapshot) is `sequence`.
-  // ResourceExhausted if the disk has no room, and Cancelled once `cancelled`
-  // is true: what was there before is there still.
+  // Writes the trained segments that have no file yet, the trainings that have
+  // learned since their file was written, and the manifest; then removes files
+  // that the manifest does not name. `sequence` must be Covered(snapshot).
+  // ResourceExhausted if the disk has no room, Cancelled once `cancelled` is
+  // true; in both cases the previous files remain valid.
   absl::Status Save(const Snapshot& snapshot, std::int64_t sequence,
                     const std::atomic<bool>& cancelled);
 
-  // Removes all of it. What can't be removed means what it did until there is
-  // another manifest.
+  // Removes all files. Files that cannot be removed stay valid until another
+  // manifest is written.
   absl::Status Clear();
 
  private:
@@ -85,10 +85,10 @@ class SegmentFiles {
   struct TrainingFile {
     File file;
     std::uint64_t id = 0;
-    std::int64_t learned_count = 0;  // LearnedCountOf what it holds, or less
+    std::int64_t learned_count = 0;  // LearnedCountOf the content, or less
   };
 
-  // Files of saves that failed, of segments that are gone.
+  // Removes files of failed saves and of segments that no longer exist.
   void RemoveUnwanted();
   absl::StatusOr<std::optional<Loaded>> Read(absl::string_view manifest,
                                              const Snapshot& empty,
@@ -104,12 +104,12 @@ class SegmentFiles {
   ScratchFiles* const scratch_files_;
   bool has_manifest_ = false;
   bool knows_files_ = true;       // all that the manifest names
-  std::int64_t last_number_ = 0;  // of names
+  std::int64_t last_number_ = 0;  // used in file names
   std::int64_t segment_bytes_ = 0;
-  // What the directory has, by the manifest or to be named by the next.
+  // Files in the directory that the manifest names or the next one will name.
   std::vector<SegmentFile> segment_files_;
   std::vector<TrainingFile> training_files_;
-  // By the manifest that is there, and by those that may be in its place.
+  // Names in the current manifest, and in manifests that may have replaced it.
   std::set<std::string> named_;
 };
 

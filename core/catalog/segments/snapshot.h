@@ -23,7 +23,7 @@ namespace attendant {
 struct SegmentView {
   std::shared_ptr<const Segment> segment;
   RowIndex row_end = 0;
-  std::shared_ptr<const Bitmap> dead;  // deleted or replaced; null: none
+  std::shared_ptr<const Bitmap> dead;  // deleted or replaced rows; null: none
   std::int64_t live_count = 0;
   std::vector<std::int64_t> live_key_counts;  // by key field
 
@@ -33,7 +33,7 @@ struct SegmentView {
   }
 };
 
-// A place of an item.
+// The location of an item.
 struct RowAddress {
   std::int32_t segment = -1;
   RowIndex row = -1;
@@ -41,38 +41,39 @@ struct RowAddress {
   bool operator==(const RowAddress&) const = default;
 };
 
-// Immutable: thread-safe, no locks. Holding one keeps its memory.
+// Immutable and therefore thread-safe without locks. Keeps its memory alive.
 struct Snapshot : IdResolver {
   std::string catalog_uid;
   std::int64_t sequence = 0;
-  SteadyTime publish_time;  // when queries began to see it
-  // Whose time queries take for now; outlives all snapshots.
+  SteadyTime publish_time;  // when it became visible to queries
+  // The clock that queries use as the current time; outlives all snapshots.
   const Clock* clock = &Clock::System();
   std::shared_ptr<const CatalogSchema> schema;
-  std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field; null
-  // By field: what the head_indexes of all segments were made with.
+  std::vector<std::shared_ptr<const TextEncoder>>
+      encoders;  // by field; or null
+  // By field: the models that produced the head_indexes of all segments.
   std::vector<NamedModel> models;
-  // By field: the kind, never AUTO; also while it is not built yet.
+  // By field: the wanted kind, never AUTO, even while it is not built yet.
   std::vector<IndexKind> wanted_indexes;
   std::vector<SegmentView> segments;
-  // How far guesses of masses are trusted is learned from the queries that come
-  // (docs/mass.md): what is known of those of all segments' trainings. Null: a
-  // query goes by the newest.
+  // What is known about the masses of all segments' trainings. It grows as
+  // queries arrive and determines how far guessed masses are trusted
+  // (docs/mass.md). Null: a query uses the newest state.
   std::shared_ptr<const KnownMasses> known_masses;
-  // Sets it to what is known now.
+  // Sets known_masses to the current state.
   void TakeKnownMasses();
 
   std::int64_t item_count() const;
   std::int64_t key_count(int field) const;
   std::optional<RowAddress> Find(absl::string_view id) const;
   absl::string_view IdOf(std::int32_t segment, RowIndex row) const override;
-  // The index that queries of a field go to in a segment; of all heads, the
-  // first.
+  // Returns the index that answers queries of a field in a segment; the first
+  // if there are several heads.
   const KeyIndex& QueriedIndex(std::size_t segment, int field) const;
-  // What the keys of a field and head (-1: of the keys themselves) go by: the
-  // training of the first IVF index. Null: there is none.
+  // Returns the training that the keys of a field and head use (head -1: the
+  // field's own keys): that of the first IVF index. Null if there is none.
   std::shared_ptr<const IvfTraining> TrainingOf(int field, int head) const;
-  // The key of a row in a field; empty if it has none.
+  // Returns the key of a row in a field; empty if it has none.
   std::span<const float> KeyOf(RowAddress address, int field) const {
     return segments[address.segment].segment->indexes[field]->Key(address.row);
   }

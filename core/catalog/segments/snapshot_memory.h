@@ -1,4 +1,4 @@
-// What a snapshot takes of memory.
+// The memory that a snapshot uses.
 #ifndef ATTENDANT_CORE_CATALOG_SEGMENTS_SNAPSHOT_MEMORY_H_
 #define ATTENDANT_CORE_CATALOG_SEGMENTS_SNAPSHOT_MEMORY_H_
 
@@ -12,24 +12,24 @@
 
 namespace attendant {
 
-// Keys, codes and index of one key field, its heads' included.
+// Memory of the keys, codes and index of one key field, including its heads.
 MemoryParts FieldMemory(const Snapshot& snapshot, int field);
 
-// Rows and indexes of a segment.
+// Memory of the rows and indexes of a segment.
 MemoryParts SegmentMemory(const Segment& segment);
 
-// All of it; the store's part, `database`, is 0.
+// Memory of the whole snapshot; the store's part, `database`, is 0.
 MemoryParts SnapshotMemory(const Snapshot& snapshot);
 
-// About what items take when they are written, in bytes: as rows of a growing
-// segment, and in the store's write buffers. models: by key field, as those of
-// a snapshot.
+// Estimates the memory, in bytes, of items when they are written: as rows of a
+// growing segment and in the store's write buffers. `models`: by key field, as
+// in a snapshot.
 std::int64_t WriteBytes(std::span<const Item* const> items,
                         const std::vector<NamedModel>& models);
 
-// About what a merge takes beside the segments that it is of, in bytes: the
-// segment that it makes, with head keys by wanted_models (by field) where it
-// retrains, and what is held while indexes learn.
+// Estimates the memory, in bytes, that a merge needs in addition to its source
+// segments: the resulting segment, with head keys by wanted_models (by field)
+// if it retrains, and the working memory of index training.
 std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
                         const std::vector<NamedModel>& wanted_models);
 
