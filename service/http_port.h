@@ -1,4 +1,4 @@
-// The HTTP port beside the gRPC one: /livez, /readyz and /metrics.
+// The HTTP port next to the gRPC port: /livez, /readyz and /metrics.
 #ifndef ATTENDANT_SERVICE_HTTP_PORT_H_
 #define ATTENDANT_SERVICE_HTTP_PORT_H_
 
@@ -15,30 +15,32 @@ namespace attendant {
 
 class Server;
 
-// Answers from its start on, while catalogs are still being opened: /livez is
-// 200 as long as the process answers; /readyz is 200 once there is a server
-// that takes requests, and else 503, with the reasons; /metrics is that of the
-// process, and of the server once there is one. Thread-safe.
+// Answers from the start, even while catalogs are being opened. /livez returns
+// 200 as long as the process responds; /readyz returns 200 once there is a
+// server that accepts requests, and until then 503 with the reasons; /metrics
+// returns the metrics of the process, and of the server once there is one.
+// Thread-safe.
 class HttpPort {
  public:
   struct Options {
-    // HOST:PORT; port 0 takes a free one.
+    // HOST:PORT; port 0 picks a free port.
     std::string listen = "127.0.0.1:8600";
-    // As of the gRPC port. /livez and /readyz ask for no token and no client
-    // certificate.
+    // The same as for the gRPC port. /livez and /readyz require no token and no
+    // client certificate.
     SecurityOptions security = {};
   };
 
-  // Listens. `security` is what the options open, shared with other ports;
-  // null: one of its own. InvalidArgument naming "http-listen" or another
-  // option; errors of reading the files of options.security; Unavailable if the
-  // address can't be bound.
+  // Starts to listen. `security` was opened with options.security and may be
+  // shared with other ports; null: opens its own. InvalidArgument naming
+  // "http-listen" or another option; errors of reading the files of
+  // options.security; Unavailable if the address can't be bound.
   static absl::StatusOr<std::unique_ptr<HttpPort>> Start(
       const Options& options, std::shared_ptr<Security> security = nullptr);
 
   int port() const { return http_->port(); }
 
-  // What the pages tell of from now on, which must outlive this object.
+  // Makes the pages report on `server` from now on; it must outlive this
+  // object.
   void Show(const Server& server) { server_.store(&server); }
 
  private:
@@ -49,9 +51,9 @@ class HttpPort {
   HttpResponse Metrics() const;
 
   const std::shared_ptr<Security> security_;
-  const TlsContext tls_;  // of security_
+  const TlsContext tls_;  // uses security_
   std::atomic<const Server*> server_ = nullptr;
-  // Last: it ends first.
+  // Last member, so that it is destroyed first.
   std::unique_ptr<HttpServer> http_;
 };
 

@@ -1,4 +1,4 @@
-// Whether a server should be sent requests.
+// Whether a server should receive requests.
 #ifndef ATTENDANT_SERVICE_READINESS_H_
 #define ATTENDANT_SERVICE_READINESS_H_
 
@@ -8,16 +8,16 @@
 namespace attendant {
 
 struct Readiness {
-  // Why it should not; empty: it should.
+  // Why it should not; empty: it is ready.
   std::vector<std::string> reasons;
-  // What an operator should look at, though requests are answered.
+  // What an operator should look at although requests are served.
   std::vector<std::string> warnings;
 
   bool ready() const { return reasons.empty(); }
 };
 
-// {"status": "ready" or "not ready", "reasons": [...], "warnings": [...]}, on
-// one line.
+// Returns {"status": "ready" or "not ready", "reasons": [...], "warnings":
+// [...]} on one line.
 std::string ToJson(const Readiness& readiness);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// The gRPC server: what `attendantd` runs, and tests run in their own process.
+// The gRPC server: `attendantd` runs it, and tests run it in-process.
 #ifndef ATTENDANT_SERVICE_SERVER_H_
 #define ATTENDANT_SERVICE_SERVER_H_
 
@@ -31,8 +31,8 @@
 
 namespace attendant {
 
-// Serves the catalogs of a CatalogSet, with grpc.health.v1 (the whole server
-// as "", and each service by name) and reflection. Thread-safe.
+// Serves the catalogs of a CatalogSet, with grpc.health.v1 (the whole server as
+// "", and each service by name) and reflection. Thread-safe.
 //
 //   auto server = Server::Start({.listen = "127.0.0.1:0"}, catalogs.get());
 //   ... (*server)->port() ...
@@ -40,16 +40,16 @@ namespace attendant {
 class Server {
  public:
   struct Options {
-    // HOST:PORT; port 0 takes a free one.
+    // HOST:PORT; port 0 picks a free port.
     std::string listen = "127.0.0.1:7600";
-    // Threads that answer queries; 0: one for each core.
+    // Threads that answer queries; 0: one per core.
     int worker_count = 0;
-    // Largest message, either way, in bytes; at least 64 KiB.
+    // Maximum size of a request or a reply in bytes; at least 64 KiB.
     std::int64_t max_message_bytes = 16 << 20;
-    // Requests that may wait for a worker, for each kind of work; more are
-    // RESOURCE_EXHAUSTED at once. At least 1.
+    // Maximum number of requests waiting for a worker, for each kind of work;
+    // further ones get RESOURCE_EXHAUSTED at once. At least 1.
     std::size_t max_waiting_count = 1024;
-    // Queries that take so long, or longer, are logged with their plan;
+    // Queries that take at least this long are logged with their plan;
     // InfiniteDuration: none.
     absl::Duration slow_query_time = absl::Seconds(1);
     // TLS and tokens; by default neither.
@@ -58,30 +58,31 @@ class Server {
     RequestLimits limits = {};
   };
 
-  // Listens and serves. `catalogs` must outlive the server. `security` is what
-  // options.security opens, shared with other ports; null: one of its own.
-  // InvalidArgument naming an option; errors of reading the files of
-  // options.security; Unavailable if the address can't be bound.
+  // Starts to listen and serve. `catalogs` must outlive the server. `security`
+  // was opened with options.security and may be shared with other ports; null:
+  // opens its own. InvalidArgument naming an option; errors of reading the
+  // files of options.security; Unavailable if the address can't be bound.
   static absl::StatusOr<std::unique_ptr<Server>> Start(
       const Options& options, CatalogSet* catalogs,
       std::shared_ptr<Security> security = nullptr);
 
-  // Shuts down without grace.
+  // Shuts down with zero grace.
   ~Server();
 
-  // The port that the server listens on.
+  // Port that the server listens on.
   int port() const { return port_; }
 
-  // Turns health to NOT_SERVING, a moment later refuses new calls with
-  // UNAVAILABLE, waits up to `grace` for those under way and hangs up, which
-  // is UNAVAILABLE for those that are left; then cancels the rest, and returns
-  // when all have ended. Further calls return when the first has.
+  // Sets health to NOT_SERVING and, a moment later, refuses new calls with
+  // UNAVAILABLE. Waits up to `grace` for calls in progress and closes
+  // connections, which is UNAVAILABLE to the remaining calls; then cancels the
+  // rest, and returns when all have ended. Further calls return when the first
+  // one has.
   void Shutdown(absl::Duration grace);
 
-  // Whether it should be sent requests. Takes no time to speak of.
+  // Whether the server should receive requests. Takes negligible time.
   Readiness readiness() const;
 
-  // All that this server and its catalogs tell Prometheus.
+  // Writes all metrics of this server and its catalogs.
   void WriteMetrics(MetricPage& page) const;
 
  private:
@@ -98,11 +99,11 @@ class Server {
   WorkerPool long_work_pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;
   std::unique_ptr<Listener> listener_;
-  // gRPC uses what they own until the server is gone.
+  // gRPC uses what these own until server_ is destroyed.
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
   std::unique_ptr<grpc::Server> server_;
   int port_ = 0;
-  std::atomic<bool> ready_ = true;  // until a Shutdown begins
+  std::atomic<bool> ready_ = true;  // until Shutdown begins
 
   Mutex mutex_;
   CondVar stopped_changed_;

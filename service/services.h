@@ -1,7 +1,7 @@
-// The gRPC services: which worker pool and handler each method goes to.
+// The gRPC services: maps each method to a worker pool and a handler.
 //
-// Raw methods, so that bytes which don't parse get INVALID_ARGUMENT from us;
-// gRPC's own answer would be UNIMPLEMENTED.
+// Uses raw methods, so that requests which cannot be parsed get
+// INVALID_ARGUMENT; gRPC itself would answer UNIMPLEMENTED.
 #ifndef ATTENDANT_SERVICE_SERVICES_H_
 #define ATTENDANT_SERVICE_SERVICES_H_
 
@@ -15,17 +15,18 @@
 
 namespace attendant {
 
-// Apart, so that neither queries nor writes that wait for the disk keep the
-// others from their turn.
+// Separate pools, so that neither queries nor writes that wait for the disk
+// delay the other kinds of work.
 struct WorkerPools {
   WorkerPool* attend = nullptr;  // queries: as many threads as cores
   WorkerPool* write = nullptr;   // writes: mostly waiting for the disk
   WorkerPool* read = nullptr;    // descriptions and reads of items
-  // What takes seconds to minutes: snapshots are made, verified and restored.
+  // Work that takes seconds to minutes: creating, verifying and restoring
+  // snapshots.
   WorkerPool* long_work = nullptr;
 };
 
-// The services, which keep references to the arguments.
+// Creates the services, which keep references to the arguments.
 std::vector<std::unique_ptr<grpc::Service>> MakeServices(
     Backend& backend, const WorkerPools& pools);
 

@@ -29,14 +29,14 @@ namespace attendant {
 class PollerReserve {
  public:
   // While no thread rests, one in this many calls of a thread is checked:
-  // asking the system whether the call waited takes 0.3 us. The rate falls once
-  // a check finds that a call had to wait, because threads are then not about
-  // to rest.
+  // asking the system whether the thread slept before the call takes 0.3 us.
+  // Fewer calls are checked once a thread did not sleep: while calls queue up,
+  // no thread is about to rest.
   static constexpr int kWatchedEach = 4;
   static constexpr int kWatchedEachBusy = 64;
-  // Consecutive checked calls that did not wait after which a thread rests, and
-  // the maximum time they may span: at low load threads sleep long enough
-  // anyway.
+  // Number of consecutive checked calls for which the thread slept, i.e. that
+  // came one at a time, after which a thread rests, and the maximum time they
+  // may span: at low load threads sleep long enough anyway.
   static constexpr int kCallsOneByOne = 64;
   static constexpr absl::Duration kMaxOneByOne = absl::Seconds(1);
   static constexpr absl::Duration kMaxRest = absl::Milliseconds(200);

@@ -14,7 +14,7 @@
 namespace attendant {
 
 struct UpdateMask {
-  std::vector<bool> keys;  // one for each key field
+  std::vector<bool> keys;  // one entry per key field
   bool value = false;
   bool opaque_value = false;
   bool all_attributes = false;

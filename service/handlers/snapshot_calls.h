@@ -1,4 +1,4 @@
-// Streams of the bytes of stored snapshots, out and in.
+// Streams the bytes of stored snapshots to and from clients.
 #ifndef ATTENDANT_SERVICE_HANDLERS_SNAPSHOT_CALLS_H_
 #define ATTENDANT_SERVICE_HANDLERS_SNAPSHOT_CALLS_H_
 
@@ -18,14 +18,14 @@
 
 namespace attendant {
 
-// ExportSnapshot. Each response is read on a worker and sent before the next is
-// read, so that a slow client holds no worker and little memory. Lives until
-// gRPC is done with it.
+// ExportSnapshot. Each response is read from disk on a worker and sent before
+// the next is read, so a slow client holds no worker and little memory. Lives
+// until gRPC is done with it.
 class ExportCall final
     : public RecordedCall<grpc::ServerWriteReactor<grpc::ByteBuffer>>,
       public Work {
  public:
-  // The result belongs to gRPC.
+  // gRPC owns the result.
   static ExportCall* Start(Backend& backend, WorkerPool& pool,
                            grpc::CallbackServerContext& context,
                            const grpc::ByteBuffer& request);
@@ -33,33 +33,33 @@ class ExportCall final
   void OnWriteDone(bool ok) override;
   void Run() override;
   void Refuse(const absl::Status& status) override { Stop(status); }
-  // Gives up its place if it waits.
+  // Removes the call from the queue if it waits there.
   void OnCancel() override;
 
  private:
   ExportCall(Backend& backend, WorkerPool& pool,
              grpc::CallbackServerContext& context,
              const grpc::ByteBuffer& request);
-  // Fills response_, or says that there is no more.
+  // Fills in response_; sets `more` to false if there is none.
   absl::Status Handle(bool& more);
-  // The call may be gone after it.
+  // The call may be deleted before this returns.
   void Stop(const absl::Status& status);
 
   WorkerPool& pool_;
   const grpc::ByteBuffer& request_;
-  // Touched by one reaction or by the worker, never by two at a time.
+  // Accessed by one reaction or by the worker, never by two at a time.
   std::unique_ptr<SnapshotExport> stream_;  // null before the first response
   std::string catalog_;                     // as the caller spells it
   grpc::ByteBuffer response_;
 };
 
-// ImportSnapshot. Each request is written on a worker before the next is read.
-// Lives until gRPC is done with it; what was not finished is removed.
+// ImportSnapshot. Each request is written to disk on a worker before the next
+// is read. Lives until gRPC is done with it; an unfinished import is removed.
 class SnapshotImportCall final
     : public RecordedCall<grpc::ServerReadReactor<grpc::ByteBuffer>>,
       public Work {
  public:
-  // The result belongs to gRPC.
+  // gRPC owns the result.
   static SnapshotImportCall* Start(Backend& backend, WorkerPool& pool,
                                    grpc::CallbackServerContext& context,
                                    grpc::ByteBuffer& response);
@@ -67,7 +67,7 @@ class SnapshotImportCall final
   void OnReadDone(bool ok) override;
   void Run() override;
   void Refuse(const absl::Status& status) override { Stop(status); }
-  // Gives up its place if it waits and has no files; else keeps it.
+  // Removes the call from the queue if it waits there and has no files yet.
   void OnCancel() override;
 
  private:
@@ -76,14 +76,14 @@ class SnapshotImportCall final
                      grpc::ByteBuffer& response);
   absl::Status Append();
   absl::Status End();
-  // The call may be gone after it.
+  // The call may be deleted before this returns.
   void Stop(const absl::Status& status);
 
   WorkerPool& pool_;
   grpc::ByteBuffer& response_;
-  // Touched by one reaction or by the worker, never by two at a time.
+  // Accessed by one reaction or by the worker, never by two at a time.
   grpc::ByteBuffer request_;
-  std::optional<SnapshotImport> stream_;  // nothing after Stop
+  std::optional<SnapshotImport> stream_;  // empty after Stop
   bool all_read_ = false;
   std::string asked_for_;  // the catalog as the caller spells it
 };

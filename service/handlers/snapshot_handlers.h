@@ -1,5 +1,5 @@
-// One function for each method of the snapshot service that is no stream of
-// bytes: see handlers.h and long_call.h.
+// One function for each method of the snapshot service that does not stream
+// bytes; see handlers.h and long_call.h.
 #ifndef ATTENDANT_SERVICE_HANDLERS_SNAPSHOT_HANDLERS_H_
 #define ATTENDANT_SERVICE_HANDLERS_SNAPSHOT_HANDLERS_H_
 
@@ -20,8 +20,8 @@ namespace attendant {
 void SnapshotToProto(const SnapshotManifest& manifest,
                      v1::StoredSnapshot* wire);
 
-// The snapshot `name` of a catalog or alias. InvalidArgument naming "catalog"
-// or "name" if it is empty; else as SnapshotFiles::Open.
+// Opens the snapshot `name` of a catalog or alias. InvalidArgument naming
+// "catalog" or "name" if it is empty; otherwise errors of SnapshotFiles::Open.
 absl::StatusOr<std::unique_ptr<SnapshotFiles::Lease>> OpenSnapshot(
     Backend& backend, absl::string_view catalog, absl::string_view name);
 
@@ -33,7 +33,7 @@ absl::Status GetSnapshot(Backend& backend,
                          const v1::GetSnapshotRequest& request,
                          const Interrupt& interrupt,
                          v1::GetSnapshotResponse* response);
-// Of all catalogs that `scope` holds where none is named.
+// Lists the snapshots of all catalogs in `scope` if the request names none.
 absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                            const v1::ListSnapshotsRequest& request,
                            const Interrupt& interrupt,
@@ -42,7 +42,7 @@ absl::Status VerifySnapshot(Backend& backend, const CatalogScope& scope,
                             const v1::VerifySnapshotRequest& request,
                             LongWork& work,
                             v1::VerifySnapshotResponse* response);
-// Creates a model, where one is missing, for a scope of all catalogs only.
+// Creates a missing model only if `scope` holds all catalogs.
 absl::Status RestoreSnapshot(Backend& backend, const CatalogScope& scope,
                              const v1::RestoreSnapshotRequest& request,
                              LongWork& work,

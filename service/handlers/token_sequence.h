@@ -1,4 +1,4 @@
-// Sequences of tokens that requests bring, or name by items.
+// Token sequences that requests contain or name by item ids.
 #ifndef ATTENDANT_SERVICE_HANDLERS_TOKEN_SEQUENCE_H_
 #define ATTENDANT_SERVICE_HANDLERS_TOKEN_SEQUENCE_H_
 
@@ -11,11 +11,11 @@
 
 namespace attendant {
 
-// The tokens, one a row; ids are looked up in the catalog as it is now.
-// InvalidArgument naming a part of `path`: no tokens, no finite numbers,
-// vectors of more than one dimension. NotFound: no such catalog or item.
-// ResourceExhausted: more than kMaxSequenceCount tokens. Errors of the
-// interrupt.
+// Returns the tokens as rows; ids are looked up in the current state of the
+// catalog. InvalidArgument naming a part of `path`: no tokens, components that
+// are not finite, vectors of different dimensions. NotFound: no such catalog or
+// item. ResourceExhausted: more than kMaxSequenceCount tokens. Also the errors
+// of `interrupt`.
 absl::StatusOr<Matrix> TokensFromProto(const Backend& backend,
                                        const v1::TokenSequence& wire,
                                        absl::string_view path,

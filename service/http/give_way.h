@@ -1,4 +1,4 @@
-// Which connection gives way where there are as many as there may be.
+// Chooses the connection to close when the limit on connections is reached.
 #ifndef ATTENDANT_SERVICE_HTTP_GIVE_WAY_H_
 #define ATTENDANT_SERVICE_HTTP_GIVE_WAY_H_
 
@@ -10,22 +10,23 @@
 
 namespace attendant {
 
-// A connection, as far as that matters.
+// The relevant properties of a connection.
 struct Guest {
-  std::string host = {};    // of the peer: see connections/peer.h
-  bool has_spoken = false;  // a byte has come
+  std::string host = {};    // of the peer; see connections/peer.h
+  bool has_spoken = false;  // a byte was received
   SteadyTime since = SteadyTime::min();
 };
 
-// What an exchange of a few bytes takes, over a wide network and while others
-// shake hands.
+// Time for an exchange of a few bytes over a wide-area network while other
+// connections perform handshakes.
 inline constexpr absl::Duration kExchangeTime = absl::Seconds(1);
 
-// One of `guests`, at least one, the oldest first. Of those from the address
-// that most are from: the oldest that said nothing; or the oldest, if it is
-// older than kExchangeTime; or the newest. So whoever floods gives way to
-// himself and not to a probe, what came of silence is not missed, and work that
-// went into a handshake is not lost to those who come after it.
+// Returns the index of the connection to close. `guests` is not empty and
+// sorted from oldest to newest. Among the connections from the address with the
+// most: the oldest that has sent nothing; otherwise the oldest, if it is older
+// than kExchangeTime; otherwise the newest. So a flooding client displaces its
+// own connections rather than a probe, silent connections go first, and the
+// work spent on a handshake is not lost to later arrivals.
 std::size_t WhoGivesWay(std::span<const Guest> guests, SteadyTime now);
 
 }  // namespace attendant

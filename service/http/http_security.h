@@ -1,4 +1,5 @@
-// TLS and tokens of the HTTP port: the rules of the gRPC port, but for probes.
+// TLS and tokens of the HTTP port: the rules of the gRPC port, except for
+// probes.
 #ifndef ATTENDANT_SERVICE_HTTP_HTTP_SECURITY_H_
 #define ATTENDANT_SERVICE_HTTP_HTTP_SECURITY_H_
 
@@ -12,21 +13,22 @@ namespace attendant {
 
 using TlsContext = Owned<SSL_CTX>;
 
-// Speaks TLS by the certificate of `reloader`, which must outlive it, and asks
-// clients for theirs where that wants them: a wrong one ends the handshake,
-// none does not. Null for null.
+// Returns a TLS context that uses the certificate of `reloader`, which must
+// outlive it, and requests client certificates if `reloader` wants them: an
+// invalid one fails the handshake, a missing one does not. Null if `reloader`
+// is null.
 TlsContext MakeTlsContext(TlsReloader* reloader);
 
-// OK if the caller may see what tells of all catalogs: it has shown a
-// certificate, where clients are to have one, and has a token to read every one
-// of them, where there are tokens. Unauthenticated or PermissionDenied
-// otherwise.
+// OK if the caller may see pages that cover all catalogs: it has presented a
+// certificate, if clients need one, and has a token that may read every
+// catalog, if tokens are required. Otherwise Unauthenticated or
+// PermissionDenied.
 absl::Status CheckMayReadAll(const Security& security,
                              const HttpRequest& request);
-// Whether it would be OK; nobody is counted as refused.
+// True if CheckMayReadAll would return OK; counts no refusal.
 bool MayReadAll(const Security& security, const HttpRequest& request);
 
-// 401 or 403, as such an error says.
+// Returns 401 or 403 for an error of CheckMayReadAll.
 HttpResponse RefusalResponse(const absl::Status& error);
 
 }  // namespace attendant

@@ -23,9 +23,9 @@ struct ssl_ctx_st;  // SSL_CTX
 namespace attendant {
 
 struct HttpRequest {
-  std::string path;           // without a query
-  std::string authorization;  // the header; empty: none
-  // Over TLS the client has shown one, which was verified.
+  std::string path;           // without the query string
+  std::string authorization;  // the header; empty if absent
+  // The client presented a certificate over TLS, and it was verified.
   bool has_certificate = false;
 };
 
@@ -33,21 +33,21 @@ struct HttpResponse {
   int status = 200;
   std::string content_type = "text/plain; charset=utf-8";
   std::string body;
-  // "Bearer" where a token is asked for; empty: no header.
+  // "Bearer" if a token is required; empty: no header.
   std::string www_authenticate = "";
 };
 
-// One thread has all connections: a client that is slow or silent costs a
-// descriptor and nobody's time. Each connection is for one request of GET or
-// HEAD, and lasts `patience` at most; beyond so many one gives way, as
+// Serves all connections on one thread: a slow or silent client costs a
+// descriptor and no one's time. Each connection serves one GET or HEAD request
+// and lasts at most `patience`; above max_connection_count one is closed, as
 // give_way.h says. Thread-safe.
 class HttpServer {
  public:
   struct Options {
-    std::string listen;  // a valid HOST:PORT; port 0 takes a free one
-    // Makes pages, on the server's thread: it is not to wait for anything.
+    std::string listen;  // a valid HOST:PORT; port 0 picks a free port
+    // Builds pages. Runs on the server's thread and must not block.
     std::function<HttpResponse(const HttpRequest&)> handler;
-    // Speaks TLS by it; null: none. Must outlive the server.
+    // TLS context; null: no TLS. Must outlive the server.
     ssl_ctx_st* tls = nullptr;
     absl::Duration patience = absl::Seconds(5);
     int max_connection_count = 64;
@@ -68,22 +68,23 @@ class HttpServer {
   absl::Status Listen();
   bufferevent* Connect();
   void Answer(evhttp_request* request);
-  // libevent accepts for as long as somebody comes: not so often that nobody
-  // who is there has his turn. And tries at once again what failed.
+  // Pauses accepting. libevent accepts for as long as clients arrive, which
+  // would starve the existing connections, and it retries a failed accept at
+  // once.
   void PauseAccepting(absl::Duration pause);
-  // Ends one of connections_.
+  // Ends one of connections_ to make room.
   void MakeRoom();
-  // Closes it unless it is closed already, and forgets it.
+  // Closes the connection unless it is closed, and removes it.
   void End(Connection& connection);
 
   const Options options_;
   int port_ = 0;
   event_base* base_ = nullptr;
   evhttp* http_ = nullptr;
-  evconnlistener* listener_ = nullptr;  // of http_
+  evconnlistener* listener_ = nullptr;  // owned by http_
   event* accept_again_ = nullptr;
-  // Of the thread.
-  int accepted_count_ = 0;             // in this turn
+  // Accessed only by the thread.
+  int accepted_count_ = 0;             // in this iteration of the event loop
   std::list<Connection> connections_;  // oldest first
   std::thread thread_;
 };

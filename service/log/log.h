@@ -1,4 +1,4 @@
-// The server's log: one JSON object a line on stderr.
+// The server's log: one JSON object per line on stderr.
 #ifndef ATTENDANT_SERVICE_LOG_LOG_H_
 #define ATTENDANT_SERVICE_LOG_LOG_H_
 
@@ -14,16 +14,17 @@ namespace attendant {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// "debug", "info", "warning" or "error"; else InvalidArgument.
+// Returns the level named "debug", "info", "warning" or "error";
+// InvalidArgument for other names.
 absl::StatusOr<LogLevel> LogLevelFromName(absl::string_view name);
 
-// Events below `level` are dropped from now on. Info at first.
+// Drops events below `level` from now on. The initial level is info.
 void SetLogLevel(LogLevel level);
 
-// True if events of the level are not dropped.
+// True if events of `level` are logged.
 bool IsLogged(LogLevel level);
 
-// A text, or a number or object in JSON.
+// A text, or a number or object as JSON.
 class LogValue {
  public:
   LogValue(std::string text) : text_(std::move(text)) {}
@@ -44,8 +45,8 @@ class LogValue {
 
 using LogField = std::pair<absl::string_view, LogValue>;
 
-// Writes {"time": ..., "level": ..., "event": ..., fields...}, of each text the
-// first kMaxLogTextBytes. Thread-safe.
+// Writes {"time": ..., "level": ..., "event": ..., fields...}. Texts are cut to
+// kMaxLogTextBytes. Thread-safe.
 inline constexpr std::size_t kMaxLogTextBytes = 1024;
 void LogEvent(LogLevel level, absl::string_view event,
               std::span<const LogField> fields);
@@ -54,8 +55,8 @@ inline void LogEvent(LogLevel level, absl::string_view event,
   LogEvent(level, event, std::span(fields.begin(), fields.size()));
 }
 
-// Sends what gRPC and Protobuf log here, at debug level: what they call errors
-// is mostly bad input, which is reported to callers anyway.
+// Redirects the logs of gRPC and Protobuf here, at debug level: what they call
+// errors is mostly bad input, which callers are told of anyway.
 void CaptureLibraryLogs();
 
 }  // namespace attendant

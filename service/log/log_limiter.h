@@ -1,4 +1,4 @@
-// Keeps a log from growing faster than anybody reads.
+// Limits the rate of log events.
 #ifndef ATTENDANT_SERVICE_LOG_LOG_LIMITER_H_
 #define ATTENDANT_SERVICE_LOG_LOG_LIMITER_H_
 
@@ -13,13 +13,14 @@
 
 namespace attendant {
 
-// Lets so many events of each second through. Thread-safe.
+// Admits a limited number of events per second. Thread-safe.
 class LogLimiter {
  public:
   explicit LogLimiter(int most_a_second) : most_(most_a_second) {}
 
-  // Nothing: this event is not to be logged. Else how many were not since the
-  // last that was. `now` does not go back.
+  // Returns nothing if the event must not be logged; otherwise the number of
+  // events suppressed since the last one that was admitted. `now` must not
+  // decrease.
   std::optional<std::int64_t> Admit(SteadyTime now) {
     MutexLock lock(&mutex_);
     if (now >= second_end_) {

@@ -1,4 +1,4 @@
-// The header `traceparent` of W3C Trace Context: which trace a call is part of.
+// The header `traceparent` of W3C Trace Context: the trace a call is part of.
 #ifndef ATTENDANT_SERVICE_LOG_TRACE_PARENT_H_
 #define ATTENDANT_SERVICE_LOG_TRACE_PARENT_H_
 
@@ -8,14 +8,14 @@
 
 namespace attendant {
 
-// Views of the header.
+// Views into the header.
 struct TraceParent {
   absl::string_view trace_id;   // 32 hex digits
-  absl::string_view parent_id;  // 16 hex digits: the span that made the call
+  absl::string_view parent_id;  // 16 hex digits: the calling span
 };
 
-// Nothing for what the recommendation (level 1, section 3.2) calls invalid. Of
-// a later version than 00, what is known of it.
+// Returns nothing for a header that is invalid according to the recommendation
+// (level 1, section 3.2). For versions above 00, parses the known part.
 std::optional<TraceParent> ParseTraceParent(absl::string_view header);
 
 }  // namespace attendant

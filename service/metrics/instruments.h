@@ -1,7 +1,8 @@
-// What is counted while requests are answered. Updates are one or two relaxed
-// additions to memory that few other threads write to: no lock, no allocation.
+// Instruments updated while requests are served. An update is one or two
+// relaxed atomic additions to memory that few other threads write: no lock, no
+// allocation.
 //
-// Thread-safe. Readings of several numbers are not of one moment.
+// Thread-safe. A reading of several numbers is not an atomic snapshot.
 #ifndef ATTENDANT_SERVICE_METRICS_INSTRUMENTS_H_
 #define ATTENDANT_SERVICE_METRICS_INSTRUMENTS_H_
 
@@ -14,13 +15,13 @@
 
 namespace attendant {
 
-// Copies of each number; a thread writes to one of them.
+// Number of copies of each value; each thread writes to one of them.
 inline constexpr std::size_t kShardCount = 8;
 
-// The copy that this thread writes to.
+// Returns the index of the copy that the calling thread writes.
 std::size_t ThreadShard();
 
-// A number that only grows.
+// A number that only increases.
 class Counter {
  public:
   void Add(std::int64_t count = 1) {
@@ -41,7 +42,7 @@ class Counter {
   std::array<Cell, kShardCount> cells_;
 };
 
-// A counter for each value of an enum, whose last value is kCount.
+// One counter for each value of an enum whose last value is kCount.
 template <typename Enum>
 class CounterFor {
  public:
@@ -58,21 +59,22 @@ class CounterFor {
   std::array<Counter, kSize> counters_;
 };
 
-// How often values lay up to each of some bounds, and their sum.
+// Counts of values per bucket, and the sum of the values.
 class Histogram {
  public:
   static constexpr std::size_t kMaxBoundCount = 22;
 
   struct Reading {
-    // By bound, not cumulative; the last are those above all bounds.
+    // By bound, not cumulative; the last entry counts values above all bounds.
     std::vector<std::int64_t> counts;
     double sum = 0;
 
     std::int64_t count() const;
   };
 
-  // bounds: ascending, at most kMaxBoundCount; must outlive the histogram. A
-  // value counts at the first bound that it is not above; NaN above all.
+  // `bounds` is ascending, has at most kMaxBoundCount entries and must outlive
+  // the histogram. A value is counted at the first bound that is >= it; NaN
+  // above all bounds.
   explicit Histogram(std::span<const double> bounds);
 
   void Observe(double value);
@@ -88,13 +90,13 @@ class Histogram {
   std::array<Shard, kShardCount> shards_;
 };
 
-// Bounds for what takes time, in seconds: 50 us to 60 s.
+// Bounds for durations in seconds: 50 us to 60 s.
 std::span<const double> SecondsBounds();
 
-// Bounds for counts: 1 to 256, each twice the one before.
+// Bounds for counts: powers of 2 from 1 to 256.
 std::span<const double> CountBounds();
 
-// Bounds for shares of 0 to 1, close to each other at both ends.
+// Bounds for shares in [0, 1], denser at both ends.
 std::span<const double> ShareBounds();
 
 }  // namespace attendant

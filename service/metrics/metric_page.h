@@ -1,4 +1,4 @@
-// The text that Prometheus scrapes.
+// Builds the text that Prometheus scrapes.
 #ifndef ATTENDANT_SERVICE_METRICS_METRIC_PAGE_H_
 #define ATTENDANT_SERVICE_METRICS_METRIC_PAGE_H_
 
@@ -14,8 +14,8 @@
 
 namespace attendant {
 
-// Metrics in the order in which they were first added. Those of one name are
-// one family, and differ in their labels. Not thread-safe.
+// Metrics in the order in which they were first added. Metrics with the same
+// name form a family and differ in their labels. Not thread-safe.
 //
 //   MetricPage page;
 //   page.AddGauge("attendant_queue_depth", "Requests that wait.", 3,
@@ -25,7 +25,7 @@ class MetricPage {
  public:
   using Labels = std::vector<std::pair<absl::string_view, std::string>>;
 
-  // A number that only grows; its name ends in _total.
+  // Adds a number that only increases; its name ends in _total.
   void AddCounter(absl::string_view name, absl::string_view help, double value,
                   const Labels& labels = {});
   void AddGauge(absl::string_view name, absl::string_view help, double value,
@@ -33,11 +33,11 @@ class MetricPage {
   void AddHistogram(absl::string_view name, absl::string_view help,
                     const Histogram& histogram, const Labels& labels = {});
 
-  // In Prometheus's text format, version 0.0.4.
+  // Returns the page in Prometheus text format, version 0.0.4.
   std::string Text() const;
 
  private:
-  // A metric without a value in the family of this name.
+  // Adds a metric without a value to the family `name`.
   prometheus::ClientMetric& Add(absl::string_view name, absl::string_view help,
                                 prometheus::MetricType type,
                                 const Labels& labels);

@@ -1,4 +1,4 @@
-// What any process tells Prometheus of itself, by the names that it has for it.
+// The standard Prometheus metrics of a process.
 #ifndef ATTENDANT_SERVICE_METRICS_PROCESS_METRICS_H_
 #define ATTENDANT_SERVICE_METRICS_PROCESS_METRICS_H_
 
@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// CPU time, memory, open files and start time of this process. What the system
-// does not tell is left out.
+// Adds CPU time, memory, open files and start time of this process, except what
+// the system does not report.
 void AddProcessMetrics(MetricPage& page);
 
 }  // namespace attendant

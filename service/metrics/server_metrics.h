@@ -1,5 +1,5 @@
-// All that a server counts while it answers. To add a number: an instrument
-// here, its line in Write, and its row in docs/operations.md.
+// All metrics that a server counts. To add one: add an instrument here, a line
+// in Write, and a row in docs/operations.md.
 #ifndef ATTENDANT_SERVICE_METRICS_SERVER_METRICS_H_
 #define ATTENDANT_SERVICE_METRICS_SERVER_METRICS_H_
 
@@ -20,14 +20,14 @@ namespace attendant {
 
 // An RPC.
 struct Method {
-  std::string service;    // as attendant.v1.AttentionService
-  std::string name;       // as Attend; no two RPCs share one
+  std::string service;    // such as attendant.v1.AttentionService
+  std::string name;       // such as Attend; unique among RPCs
   std::string type;       // unary, client_stream, server_stream or bidi_stream
-  bool is_query = false;  // of the attention and sequence services, unary
-  std::size_t index = 0;  // among all of them
+  bool is_query = false;  // unary, in the attention or sequence service
+  std::size_t index = 0;  // among all RPCs
 };
 
-// The calls of one RPC.
+// Metrics of the calls of one RPC.
 class CallMetrics {
  public:
   CallMetrics();
@@ -36,12 +36,12 @@ class CallMetrics {
   CallMetrics& operator=(const CallMetrics&) = delete;
 
   Counter started;
-  // Messages of streams. Else a call has one request, and one reply if it
-  // succeeds: those are counted already.
+  // Messages of streams. Other calls have one request, and one reply if they
+  // succeed, which are already counted.
   Counter read;
   Counter written;
 
-  // Counts a call that ended. Allocates for the first of a code.
+  // Counts a completed call. Allocates on the first call with a code.
   void Handled(absl::StatusCode code, absl::Duration time);
 
   void Write(const Method& method, MetricPage& page) const;
@@ -51,35 +51,38 @@ class CallMetrics {
 
   Histogram& Seconds(std::size_t code);
 
-  // By code; null: none ended so. The counts of calls are those of seconds.
+  // By code; null: no call has ended with it. The sample counts are the numbers
+  // of calls.
   std::array<std::atomic<Histogram*>, kCodeCount> seconds_ = {};
 };
 
-// Why a request was refused that would have been answered at another time.
+// Why a request was refused that would have been served at another time.
 enum class ShedReason { kQueueFull, kWouldBeLate, kDraining, kCount };
 
-// How the mass of an answer is known: see core's MassMethod.
+// How precisely the mass of an answer is known; see core's MassMethod.
 enum class KnownMass { kExact, kBound, kEstimate, kUnknown, kCount };
 
 // Thread-safe.
 class ServerMetrics {
  public:
-  // Each method's index is its position; they must outlive the object.
+  // The index of each method must be its position; they must outlive the
+  // object.
   explicit ServerMetrics(std::span<const Method> methods);
 
   CallMetrics& calls(const Method& method) { return calls_[method.index]; }
 
   CounterFor<ShedReason> shed;
   Counter slow_queries;
-  // Queries that a worker answered over one state of a catalog.
+  // Number of queries that a worker answered over one state of a catalog.
   Histogram batch_queries{CountBounds()};
   Counter rows_scored;
   Counter lists_visited;
-  // Of answers that know them.
+  // For answers where they are known.
   Histogram returned_mass{ShareBounds()};
   Histogram shortlist_mass{ShareBounds()};
-  Histogram mass_width{ShareBounds()};  // of the shortlist's interval
-  CounterFor<KnownMass> masses;         // of shortlists
+  Histogram mass_width{
+      ShareBounds()};            // of the interval of the shortlist's mass
+  CounterFor<KnownMass> masses;  // of the masses of shortlists
 
   void Write(MetricPage& page) const;
 

@@ -1,4 +1,4 @@
-// What a worker pool shows of itself.
+// Metrics of a worker pool.
 #ifndef ATTENDANT_SERVICE_QUEUE_POOL_METRICS_H_
 #define ATTENDANT_SERVICE_QUEUE_POOL_METRICS_H_
 
@@ -8,7 +8,7 @@
 
 namespace attendant {
 
-// Adds the counts of the pool `name`, as the label "pool".
+// Adds the counts of the pool `name`, which becomes the label "pool".
 void AddPoolMetrics(absl::string_view name, const WorkCounts& counts,
                     MetricPage& page);
 

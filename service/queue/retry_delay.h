@@ -1,4 +1,4 @@
-// When a refused caller may try again.
+// When a refused caller may retry.
 #ifndef ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_
 #define ATTENDANT_SERVICE_QUEUE_RETRY_DELAY_H_
 
@@ -9,20 +9,22 @@
 
 namespace attendant {
 
-// Of what may pass in a moment, where nothing better is known.
+// Delay for conditions that may pass in a moment, if nothing better is known.
 inline constexpr absl::Duration kRetryDelay = absl::Milliseconds(200);
-// Of what somebody has to mend, or to wait for: a full disk, too little memory.
+// Delay for conditions that need an operator or time: a full disk, too little
+// memory.
 inline constexpr absl::Duration kMendDelay = absl::Seconds(5);
 
-// The delay times 0.5 to 1.5 by chance, in whole milliseconds: those refused
-// together should not come back together.
+// Returns the delay times a random factor in [0.5, 1.5], in whole milliseconds,
+// so that callers refused together do not retry together.
 absl::Duration Scattered(absl::Duration delay);
 
-// `status`, an error that is known to pass in about `delay`. What RetryDelayOf
-// says is that or kRetryDelay, whichever is longer, scattered.
+// Attaches a retry delay to `status`, an error expected to pass in about
+// `delay`: the longer of `delay` and kRetryDelay, scattered.
 absl::Status WithRetryDelay(absl::Status status, absl::Duration delay);
 
-// What WithRetryDelay gave the status, in whole milliseconds, or nothing.
+// Returns the delay that WithRetryDelay attached, in whole milliseconds, or
+// nothing.
 std::optional<absl::Duration> RetryDelayOf(const absl::Status& status);
 
 }  // namespace attendant

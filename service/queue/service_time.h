@@ -1,4 +1,4 @@
-// How long works take, learned from those that ended.
+// Estimates how long works take, from those that have ended.
 #ifndef ATTENDANT_SERVICE_QUEUE_SERVICE_TIME_H_
 #define ATTENDANT_SERVICE_QUEUE_SERVICE_TIME_H_
 
@@ -7,20 +7,22 @@
 
 namespace attendant {
 
-// Two moving estimates, both zero until the first work ended. Not thread-safe.
+// Two moving estimates, both zero until the first work has ended. Not
+// thread-safe.
 class ServiceTime {
  public:
-  // A worker's time for each work: what works cost that share a turn. The mean
+  // Worker time per work, which is what works that share a turn cost: the mean
   // over about the last eight turns.
   std::int64_t mean_ns() const { return mean_ns_; }
 
-  // What a quick work's turn takes: it falls fast and rises slowly, so that
-  // among works of several kinds it is near to the quicker ones'. A work with
-  // less time than that is late for certain.
+  // Time of a turn of a quick work. The estimate falls fast and rises slowly,
+  // so that for a mix of works it stays near the quicker ones. A work with less
+  // time left than this is certainly late.
   std::int64_t quick_ns() const { return quick_ns_; }
 
-  // A turn of `work_count` >= 1 works took so long, >= 0. `cut_short`: works of
-  // it stopped before their end, and would have taken twice as long or more.
+  // Records that a turn of `work_count` >= 1 works took `turn_ns` >= 0.
+  // `cut_short`: some of its works stopped early, and would have taken at least
+  // twice as long.
   void Add(std::int64_t turn_ns, std::int64_t work_count, bool cut_short) {
     const std::int64_t each_ns = turn_ns / work_count;
     mean_ns_ = mean_ns_ == 0 ? each_ns : mean_ns_ + (each_ns - mean_ns_) / 8;
@@ -32,9 +34,9 @@ class ServiceTime {
     }
   }
 
-  // A work was turned away for want of quick_ns. Nothing more would ever be
-  // learned if all were: so the estimate falls a little, and now and then one
-  // is tried.
+  // Call when a work was refused because it had less than quick_ns left. If all
+  // works were refused, nothing would be learned any more, so the estimate
+  // falls a little and now and then a work is tried.
   void Doubt() { quick_ns_ -= quick_ns_ / 64; }
 
  private:

@@ -1,4 +1,4 @@
-// What a worker does once, and where it stands meanwhile.
+// A unit of work for a worker pool, and its state in the queue.
 #ifndef ATTENDANT_SERVICE_QUEUE_WORK_H_
 #define ATTENDANT_SERVICE_QUEUE_WORK_H_
 
@@ -16,23 +16,23 @@
 
 namespace attendant {
 
-// Whose work it is, by hashes: works of one caller, and of one catalog of a
-// caller, stand in line together (see FairQueue). Zeros are a caller and a
-// catalog like any other.
+// Identifies a work's sender by hashes: works of one caller, and of one catalog
+// of a caller, share a line (see FairQueue). Zeros are valid values like any
+// other.
 struct FlowKey {
   std::uint64_t caller = 0;
   std::uint64_t catalog = 0;
 };
 
-// What one worker does from taking a work to being free again: that work, and
-// those that it took along. Written by that worker alone, but while it is
+// One turn of a worker, from taking a work until it is free again: that work
+// and the works it took along. Written only by that worker, except while
 // paused.
 struct Turn {
   static constexpr std::size_t kMaxWorks = 64;
 
   struct Member {
-    int flow;                 // as the queue numbers them
-    std::int64_t charged_ns;  // for what it was expected to take, or has
+    int flow;                 // as numbered by the queue
+    std::int64_t charged_ns;  // for the expected time, or the time taken so far
   };
 
   void Begin(SteadyTime now) {
@@ -47,54 +47,56 @@ struct Turn {
 
   std::array<Member, kMaxWorks> members;
   std::size_t count = 0;
-  std::uint64_t catalog = 0;  // of the first
-  SteadyTime begin;           // as if the turn had never been paused
-  // Works that stopped since nobody wanted them any more, and how long after
-  // that moment, in all and at most.
+  std::uint64_t catalog = 0;  // of the first work
+  SteadyTime begin;           // adjusted for pauses
+  // Works that stopped early because nobody wanted them any more, and how long
+  // they ran on after that, in total and at most.
   int cut_short_count = 0;
   std::int64_t overrun_ns = 0;
   std::int64_t longest_overrun_ns = 0;
-  // May let others have theirs in between: of one work, on a worker.
+  // True if the turn may yield to other works: it has one work and runs on a
+  // worker.
   bool may_pause = false;
-  SteadyTime pause_time;                       // the last
-  SteadyTime resume_time = SteadyTime::min();  // min(): it was never paused
+  SteadyTime pause_time;                       // the latest pause
+  SteadyTime resume_time = SteadyTime::min();  // min(): never paused
 };
 
-// The reasons of refusals: too many works wait; it could not meet its deadline;
-// the server is shutting down.
+// Reasons of refusals: too many works wait; the work could not meet its
+// deadline; the server is shutting down.
 inline constexpr absl::string_view kQueueFull = "QUEUE_FULL";
 inline constexpr absl::string_view kWouldBeLate = "WOULD_BE_LATE";
 inline constexpr absl::string_view kDraining = "DRAINING";
 
-// Something to run once on a worker. Whoever holds it does not own it: it must
-// live until Run or Refuse is called, and may delete itself there. One that may
-// take long is the yielder of its interrupt: see WorkerPool::Yield.
+// Something to run once on a worker. The pool does not own it: it must live
+// until Run or Refuse is called, and may delete itself there. A work that may
+// take long must be the yielder of its interrupt; see WorkerPool::Yield.
 class Work : public Yielder {
  public:
   virtual void Run() = 0;
-  // Instead of Run, from any thread: `status` says why it will not be run.
+  // Called instead of Run, on any thread; `status` says why the work will not
+  // run.
   virtual void Refuse(const absl::Status& status) = 0;
-  // Works of one group may be done by the one that has its turn: see
-  // WorkerPool::TakeAlong. Empty: of none.
+  // Works of one group may be run together by the one that has its turn; see
+  // WorkerPool::TakeAlong. Empty: no group.
   virtual absl::string_view group() const { return {}; }
 
   void Yield() override {}
 
-  // When it is no longer wanted.
+  // Tells when the work is no longer wanted.
   const Interrupt& interrupt() const { return wanted_; }
-  // Inside Run, and before anybody may end the work: it stops early since it
-  // was no longer wanted, which was `overrun` ago.
+  // Call inside Run, before anyone may delete the work: it stops early because
+  // it has not been wanted any more for `overrun`.
   void CutShort(absl::Duration overrun);
 
  protected:
-  // `interrupt` must outlive the work, and is not changed while it waits.
+  // `interrupt` must outlive the work and must not change while the work waits.
   explicit Work(const Interrupt& interrupt) : wanted_(interrupt) {}
   virtual ~Work() = default;
 
   void set_flow(const FlowKey& flow) { flow_ = flow; }
-  // It goes on with what had a turn before: it is not turned away since too
-  // many wait, nor since it would be late, nor are others for it. Not while it
-  // waits.
+  // Marks a work that continues something which had a turn before: it is not
+  // refused because too many wait or it would be late, nor for the benefit of
+  // others. Must not be called while the work waits.
   void set_begun() { begun_ = true; }
   bool begun() const { return begun_; }
 
@@ -103,16 +105,16 @@ class Work : public Yielder {
   friend class WorkQueue;
   friend class WorkerPool;
 
-  // Where the work stands; the queue's.
+  // Position in the queue; owned by the queue.
   struct Place {
     Work* before = nullptr;
     Work* after = nullptr;
-    int flow = -1;  // -1: it does not wait
+    int flow = -1;  // -1: not waiting
     std::int64_t expected_ns = 0;
-    std::int64_t charge_ns = 0;  // when its turn comes
+    std::int64_t charge_ns = 0;  // charged when its turn comes
     SteadyTime entered;
-    Turn* turn = nullptr;  // the one that it is run in
-    // Not null while that turn is paused: what its thread waits for.
+    Turn* turn = nullptr;  // the turn it runs in
+    // Non-null while that turn is paused: its thread waits on this.
     CondVar* paused = nullptr;
   };
 
@@ -122,7 +124,7 @@ class Work : public Yielder {
   Place place_;
 };
 
-// Those of a turn: mostly one.
+// The works of a turn: usually one.
 using Works = absl::InlinedVector<Work*, 1>;
 
 }  // namespace attendant

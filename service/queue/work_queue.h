@@ -1,4 +1,4 @@
-// Which works wait, which are turned away, and whose turn is next.
+// Decides which works wait, which are refused, and which has the next turn.
 #ifndef ATTENDANT_SERVICE_QUEUE_WORK_QUEUE_H_
 #define ATTENDANT_SERVICE_QUEUE_WORK_QUEUE_H_
 
@@ -17,148 +17,150 @@
 
 namespace attendant {
 
-// What became of works so far, and what there is now. Times in nanoseconds.
+// Totals so far, and current state. Times are in nanoseconds.
 struct WorkCounts {
-  // Works that were offered; those of them that were turned away since too many
-  // waited, and since they could not have met their deadline.
+  // Works offered; those refused because too many waited; those refused because
+  // they could not have met their deadline.
   std::int64_t offered_count = 0;
   std::int64_t refused_full_count = 0;
   std::int64_t refused_late_count = 0;
-  // Works that nobody wanted any more before their turn, and that took no time
-  // of a worker.
+  // Works that were no longer wanted before their turn and took no worker time.
   std::int64_t ended_waiting_count = 0;
-  // Works that ended in their turn, the turns, what they took of the workers'
-  // time, and how long works had waited for it.
+  // Works that ended in their turn, the number of turns, the worker time they
+  // took, and the time works waited for them.
   std::int64_t run_count = 0;
   std::int64_t turn_count = 0;
-  std::int64_t elsewhere_turn_count = 0;  // of those, on no worker's thread
+  std::int64_t elsewhere_turn_count = 0;  // turns on threads outside the pool
   std::int64_t busy_ns = 0;
   std::int64_t waited_ns = 0;
-  // Of those run, works that stopped since nobody wanted them any more, and how
-  // long after that moment: in all, and at most.
+  // Works that were run but stopped early because they were no longer wanted,
+  // and how long they ran on after that: in total and at most.
   std::int64_t cut_short_count = 0;
   std::int64_t overrun_ns = 0;
   std::int64_t longest_overrun_ns = 0;
-  // Works that wait, how many may, and workers that are busy.
+  // Waiting works, the current limit on them, and busy workers.
   std::size_t waiting_count = 0;
   std::size_t waiting_limit = 0;
   int busy_worker_count = 0;
 };
 
-// What a WorkerPool decides, without its threads and its lock: the time is what
-// its caller says it is. Not thread-safe.
+// The decisions of a WorkerPool, without threads and locks; the caller supplies
+// the time. Not thread-safe.
 class WorkQueue {
  public:
   struct Options {
     int thread_count = 1;                  // workers, >= 1
-    std::size_t max_waiting_count = 1024;  // works that wait, >= 1
-    // Turns away what can't meet its deadline, by what works took so far.
+    std::size_t max_waiting_count = 1024;  // waiting works, >= 1
+    // Refuse works that, by the times measured so far, can't meet their
+    // deadline.
     bool refuses_late = false;
-    // Works of one catalog that have their turns at a time, so that those who
-    // wait for each other leave turns to others'; 0: any number. Those of no
-    // catalog are not counted.
+    // Maximum concurrent turns of works of one catalog, so that works which
+    // wait for each other leave turns to other catalogs; 0: unlimited. Works
+    // without a catalog are not counted.
     int most_of_catalog = 0;
-    // Lets no more wait than have their turn in good time (WaitLimit): for
-    // works that keep workers busy.
+    // Limit the waiting time (WaitLimit); for works that keep workers busy.
     bool limits_wait = false;
   };
 
-  // With limits_wait, the longest time to wait that is aimed at: so many turns
-  // as they take now, or kMinTarget where that is longer. But for each worker
-  // kMinWaiting works may always wait; where works share turns, twice as many
-  // as a turn has now, up to kMaxWaiting: so that turns can grow full, which
-  // is when workers do most.
+  // With limits_wait, the target for the maximum waiting time: this many turns,
+  // by their current mean, but at least kMinTarget. In any case kMinWaiting
+  // works per worker may wait; if works share turns, twice as many as a turn
+  // has now, up to kMaxWaiting, so that turns can fill up, which is when
+  // workers are most efficient.
   static constexpr std::int64_t kTargetTurns = 2;
   static constexpr absl::Duration kMinTarget = absl::Milliseconds(10);
   static constexpr double kMinWaiting = 8;
   static constexpr double kMaxWaiting = 32;
-  // How long a work that may be paused keeps its worker at a time, where others
-  // wait that had less.
+  // How long a work that may be paused keeps its worker before works that have
+  // had less are served.
   static constexpr absl::Duration kSlice = absl::Milliseconds(5);
-  // And at any time no more than workers do in so long.
+  // With limits_wait, waiting works beyond the minimum above must not take the
+  // workers longer than this.
   static constexpr absl::Duration kLongestBurst = absl::Milliseconds(100);
 
-  // What becomes of a work that will not run; a null work: there is none.
+  // A work that will not run, and why. No work: nothing was refused.
   struct Refusal {
     enum class Cause { kFull, kLate, kEnded };
 
     Work* work = nullptr;
     Cause cause = Cause::kFull;
-    // When there should be room.
+    // When there should be room again.
     absl::Duration retry_delay;
-    // kFull: works that wait, and how many make too many of them now.
+    // kFull: waiting works, and the number from which no more are accepted.
     std::size_t waiting_count = 0;
     std::size_t waiting_limit = 0;
-    // kLate: until the reply, as far as one can say, and until the deadline.
+    // kLate: estimated time until the reply, and time until the deadline.
     absl::Duration expected;
     absl::Duration left;
-    // kEnded: why nobody wants the work any more.
+    // kEnded: why the work is no longer wanted.
     absl::Status ended;
 
-    // Tells the work, if there is one. Without a lock: the work ends there.
+    // Tells the work, if there is one. Call without a lock, since the work may
+    // end there.
     void Tell() const;
   };
 
   explicit WorkQueue(const Options& options);
 
-  // Takes `work` to wait. Turned away is a work that nobody wants any more; one
-  // that would be late; and where too many wait, the newest of those whose
-  // sender has most to be done, which may be `work` itself. But for the first
-  // cause none that was begun is.
+  // Adds `work` to the queue. Refuses it if it is no longer wanted or would be
+  // late. If too many works wait, refuses the newest work of the sender with
+  // the most waiting, which may be `work` itself. A work that has begun is
+  // refused only if it is no longer wanted.
   Refusal Add(Work* work, SteadyTime now);
 
-  // The next work, for a worker that is free, and begins a turn. Null if none
-  // waits that may begin. If nobody wants it any more it is the refusal's and
-  // takes no turn. If it was paused, its turn goes on, of which its own thread
-  // is told: null.
+  // Takes the next work for a free worker and begins a turn. Returns null if no
+  // waiting work may begin; if the next work is no longer wanted, which is then
+  // in `refusal` and takes no turn; or if the next work was paused, in which
+  // case its own thread is told to continue.
   Work* Begin(SteadyTime now, Turn* turn, Refusal* refusal);
 
-  // True if `work`, which has its turn, is to let others have theirs first:
-  // those whose callers, or catalogs, had less. Charges what it took so far.
+  // True if `work`, which has its turn, must first let works of callers or
+  // catalogs that have had less run. Charges the time taken so far.
   bool ShouldPause(Work& work, SteadyTime now);
 
-  // So it does: it waits as what was begun, and is neither turned away nor
-  // taken out. `resumed` tells that its turn goes on. What a turn takes is
-  // without its pauses, so that what was learned of works is the same with
-  // them.
+  // Pauses `work`: it waits like a work that has begun, and is neither refused
+  // nor removed. Notifies `resumed` when its turn continues. Pauses are
+  // excluded from the time of a turn, so that the learned times do not depend
+  // on them.
   void Pause(Work* work, SteadyTime now, CondVar* resumed);
 
-  // Adds to `taken` works that wait and are of `first`'s group, up to `most`
-  // and as many as are a worker's share of those that wait. They are of the
-  // turn that `first` has.
+  // Appends to `taken` up to `most` waiting works of `first`'s group, but no
+  // more than a worker's share of the waiting works. They join `first`'s turn.
   void TakeAlong(const Work& first, std::size_t most, SteadyTime now,
                  Works& taken);
 
-  // A turn is over.
+  // Ends a turn.
   void End(const Turn& turn, SteadyTime now);
 
-  // Takes `work` out, if it waits, and not for its turn to go on.
+  // Removes `work` if it waits and is not paused.
   bool Remove(Work* work);
-  // The same, and only if it does not go on with what had a turn before.
+  // Like Remove, but only if the work has not begun.
   bool RemoveUnlessBegun(Work* work);
 
   std::size_t waiting_count() const { return waiting_.count(); }
   // True if no work waits or has its turn.
   bool is_idle() const { return waiting_.count() == 0 && busy_count_ == 0; }
-  // True if what comes now has its turn at once.
+  // True if a new work would have its turn at once.
   bool has_free_turn() const {
     return waiting_.count() == 0 && busy_count_ < options_.thread_count;
   }
-  // True if a work waits, and for nothing but Begin.
+  // True if a waiting work may begin.
   bool can_begin() const;
   WorkCounts counts() const;
 
  private:
-  // False while as many of its catalog as may have their turns.
+  // False if its catalog has the maximum number of concurrent turns.
   bool MayBegin(const Work& work) const;
-  // True if `work` is not expected to end before its deadline: by how much.
+  // True if `work` is expected to miss its deadline; `refusal` says by how
+  // much.
   bool WouldBeLate(const Work& work, SteadyTime now, int flow,
                    Refusal& refusal) const;
   std::int64_t ExpectedNs(int flow) const;
   std::size_t LeastLimit() const;
-  // True if one more may not wait: by how many.
+  // True if no more may wait; `refusal` says how many do.
   bool IsFull(Refusal& refusal) const;
-  // `work`, whose turn has come, says how many others may wait.
+  // Adapts the limit on waiting works to the time `work`, whose turn has come,
+  // has waited.
   void SetLimit(const Work& work, SteadyTime now);
   void Join(Turn& turn, Work* work, SteadyTime now);
   void Resume(Work* work, SteadyTime now);
@@ -168,13 +170,14 @@ class WorkQueue {
   WaitLimit limit_;
   std::array<ServiceTime, FairQueue::kFlows> times_;
   ServiceTime all_times_;
-  // Of about the last eight turns.
+  // Means over about the last eight turns.
   std::int64_t mean_turn_ns_ = 0;
   double mean_turn_works_ = 1;
-  // The same, but for turns that may be paused a slice at most.
+  // Mean time until a worker is free again: at most a slice for turns that may
+  // be paused.
   std::int64_t mean_hold_ns_ = 0;
   int busy_count_ = 0;
-  std::vector<std::uint64_t> catalogs_of_turns_;  // with most_of_catalog
+  std::vector<std::uint64_t> catalogs_of_turns_;  // only with most_of_catalog
   WorkCounts counts_;
 };
 

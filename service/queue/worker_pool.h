@@ -1,4 +1,4 @@
-// The threads that do the work of requests.
+// The threads that process requests.
 #ifndef ATTENDANT_SERVICE_QUEUE_WORKER_POOL_H_
 #define ATTENDANT_SERVICE_QUEUE_WORKER_POOL_H_
 
@@ -20,112 +20,115 @@ namespace attendant {
 
 class OwnCore;
 
-// A pool's threads as the system sees them.
+// Scheduling of a pool's threads.
 struct WorkerThreads {
-  // Also the pool's; up to 15 characters.
+  // Name of the threads and the pool; at most 15 characters.
   const char* name = "worker";
-  // Of the processor, where others want it too; nullopt: as much as they.
+  // Share of the processor under contention; nullopt: the default share.
   std::optional<Share> share = std::nullopt;
-  // Waits at a core of its own, where there are as many (core/base/own_core.h).
+  // Idle workers wait on a core of their own, if there are enough cores
+  // (core/base/own_core.h).
   bool have_own_cores = false;
-  // While works are turned away, threads that bring more let those of the pool
-  // go on (service/queue/patience.h).
+  // While works are refused, threads that bring more yield to the pool's
+  // threads (service/queue/patience.h).
   bool are_let_go_on = false;
   // Works that other threads may run at a time (TryRunHere).
   int most_elsewhere = 1;
 };
 
-// The refusal of what comes after the shutdown began.
+// The error for works that come after shutdown has begun.
 absl::Status Draining();
 
-// A fixed number of workers over one WorkQueue, each a thread; and threads that
-// stand in for those whose works are paused. Thread-safe.
+// A fixed number of worker threads over one WorkQueue, plus threads that stand
+// in for workers whose works are paused. Thread-safe.
 class WorkerPool {
  public:
   using Options = WorkQueue::Options;
 
-  // Works that are paused at a time, each of which keeps a thread. Others go on
-  // to their end.
+  // Maximum number of paused works, each of which keeps a thread. Works beyond
+  // it are not paused.
   static constexpr int kMaxPaused = 64;
 
   explicit WorkerPool(const Options& options,
                       const WorkerThreads& threads = {});
-  // Stops.
+  // Calls Stop.
   ~WorkerPool();
 
-  // Takes `work` to be run, once. Or refuses it, or another that waits in its
-  // stead: which has been told, by Work::Refuse, when this returns.
-  // Unavailable once the pool was stopped.
+  // Adds `work` to be run once, or refuses it, or refuses a waiting work in its
+  // place. The refused work has been told, with Work::Refuse, before this
+  // returns. Unavailable once the pool was stopped.
   void Add(Work* work);
 
-  // The same on the calling thread, where nothing waits or runs: true. Else
-  // nothing happens: false. Beside others it also may where a worker is free
-  // and fewer than most_elsewhere works run so. It takes a worker's turn: no
-  // more works have their turns at a time than there are workers.
+  // Runs `work` on the calling thread and returns true if nothing waits or
+  // runs; with `beside_others`, also if a worker is free and fewer than
+  // most_elsewhere works run this way. Otherwise does nothing and returns
+  // false. The work takes a worker's turn: there are never more concurrent
+  // turns than workers.
   bool TryRunHere(Work* work, bool beside_others);
 
-  // Takes works of `work`'s group out of the queue, for `work` to run, inside
-  // its Run: `most`, or fewer so that every worker has its share of what waits.
-  // None if nothing waits: there is no waiting for others to come. None of them
-  // is told if nobody wants it any more.
+  // Call inside `work`'s Run. Takes works of its group out of the queue, for
+  // `work` to run: up to `most`, but no more than a worker's share of the
+  // waiting works. Takes none if none wait; it does not wait for others to
+  // arrive. The works taken may no longer be wanted and are not told so.
   void TakeAlong(const Work& work, std::size_t most, Works& taken);
 
-  // Inside `work`'s Run, on its thread: lets others that wait have their turns
-  // first, where these are due to them (WorkQueue::ShouldPause), and returns
-  // when its own goes on. Without a lock that others might wait for.
+  // Call inside `work`'s Run, on its thread, without holding a lock that others
+  // might wait for. Lets other works that are due (WorkQueue::ShouldPause) run
+  // first, and returns when `work` may continue.
   void Yield(Work* work);
 
-  // Takes `work` out of the queue. False if it does not wait there, since it
-  // has its turn, or had it; or if it goes on with what had a turn before
-  // (Work::set_begun): then it keeps its place.
+  // Removes `work` from the queue. Returns false if it does not wait there
+  // because it has or had its turn, or if it has begun (Work::set_begun): then
+  // it keeps its place.
   bool RemoveUnlessBegun(Work* work);
 
-  // Takes `work` out of the queue, if it waits there, and refuses it: its
-  // caller is gone (Interrupt::GoneAt). One that is paused finds that out
-  // itself.
+  // If `work` waits in the queue, removes and refuses it: its caller is gone
+  // (Interrupt::GoneAt). A paused work notices that itself.
   void Cancel(Work* work);
 
   WorkCounts counts() const;
 
   absl::string_view name() const { return thread_kind_.name; }
 
-  // Runs what waits, takes nothing more, and returns when the threads are gone
-  // and nothing runs. Not from a worker. A second call returns at once.
+  // Runs all waiting works, refuses new ones, and returns when the threads have
+  // ended and nothing runs. Must not be called from a worker. A second call
+  // returns at once.
   void Stop();
 
  private:
   void RunWorker(int index);
-  // Gives mutex_ away meanwhile.
+  // Unlocks mutex_ temporarily.
   void StayAt(OwnCore& core) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Sees to it that as many threads as workers are not paused once one more is.
-  // False if it can't.
+  // Ensures that there are as many unpaused threads as workers once one more
+  // work is paused. Returns false if that fails.
   bool AddStandIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Of one that stands in: waits while there are enough without it.
+  // For stand-in threads: waits while there are enough threads without this
+  // one.
   void RestStandIn() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // A thread brought a work, of which this became.
+  // Informs the calling thread's Patience about a work it brought.
   void TellPatience(const WorkQueue::Refusal& refusal, SteadyTime now) const;
-  // Runs `work`, whose turn has begun, to the end of its turn; `elsewhere`: on
-  // no thread of the pool's.
+  // Runs `work`, whose turn has begun, to the end of its turn. `elsewhere`: on
+  // a thread outside the pool.
   void RunTurn(Work* work, const Turn& turn, bool elsewhere);
 
   const WorkerThreads thread_kind_;
   const int thread_count_;
   mutable Mutex mutex_;
-  // A work may begin, or one ended of a stopped pool.
+  // A work may begin, or a turn of a stopped pool has ended.
   CondVar changed_;
   WorkQueue queue_ ABSL_GUARDED_BY(mutex_);
-  int elsewhere_count_ ABSL_GUARDED_BY(mutex_) = 0;  // now
+  int elsewhere_count_ ABSL_GUARDED_BY(mutex_) = 0;  // running now
   std::int64_t elsewhere_turn_count_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  // Threads that are neither paused nor resting, those that rest, and those of
-  // them that are called.
+  // Threads that are neither paused nor resting; resting threads; and those of
+  // the resting threads that were called.
   int active_count_ ABSL_GUARDED_BY(mutex_);
   int resting_count_ ABSL_GUARDED_BY(mutex_) = 0;
   int called_count_ ABSL_GUARDED_BY(mutex_) = 0;
   int paused_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  // A thread was called, or the pool stopped.
+  // A thread was called, or the pool was stopped.
   CondVar called_;
-  // Grows under the lock, and not once the pool was stopped.
+  // Grows while holding the lock, and no more once the pool was stopped.
   std::vector<std::thread> threads_;
 };
 

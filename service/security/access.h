@@ -1,5 +1,5 @@
-// Who may do what: the roles, the role that each method needs, and the catalogs
-// that a caller may name.
+// Authorization: roles, the role that each method needs, and the catalogs that
+// a caller may name.
 #ifndef ATTENDANT_SERVICE_SECURITY_ACCESS_H_
 #define ATTENDANT_SERVICE_SECURITY_ACCESS_H_
 
@@ -12,31 +12,32 @@
 
 namespace attendant {
 
-// Each may do what those before it may.
+// Each role includes those before it.
 enum class Role {
   kRead,   // queries, descriptions, reads of items
   kWrite,  // writes of items
   kAdmin,  // catalogs, aliases, models and snapshots
 };
 
-// "read", "write" or "admin"; else InvalidArgument naming "role".
+// Returns the role named "read", "write" or "admin"; InvalidArgument naming
+// "role" for other names.
 absl::StatusOr<Role> RoleFromName(absl::string_view name);
 absl::string_view RoleName(Role role);
 
-// What a caller must have to begin a call of `path`, as in
+// Returns the role needed to begin a call of `path`, such as
 // "/attendant.v1.ItemService/ListItems". Nothing for grpc.health.v1, which is
-// open to all; kAdmin for a method that is not known.
+// open to all; kAdmin for an unknown method.
 std::optional<Role> RoleFor(absl::string_view path);
 
 // The names of catalogs and aliases that a caller may use.
 class CatalogScope {
  public:
-  // "*" for all, or patterns with commas between, each a name or the beginning
-  // of names with a '*' at its end, as in "films,shop-*". InvalidArgument
+  // Parses "*" for all, or comma-separated patterns; each is a name, or a
+  // prefix of names followed by '*', as in "films,shop-*". InvalidArgument
   // naming "catalogs" for anything else.
   static absl::StatusOr<CatalogScope> FromText(absl::string_view text);
 
-  // All.
+  // The scope of all catalogs.
   CatalogScope() : patterns_({"*"}) {}
 
   bool HoldsAll() const { return patterns_.front() == "*"; }
@@ -47,7 +48,7 @@ class CatalogScope {
   std::vector<std::string> patterns_;
 };
 
-// What a token gives to whoever brings it.
+// What a token permits its bearer.
 struct Grant {
   std::string name;  // of the token
   Role role = Role::kRead;

@@ -27,42 +27,42 @@ enum class AuthRefusal {
   kNoToken,
   kUnknownToken,
   kRoleTooLow,
-  kNotForAll,  // of /metrics: its token is for some catalogs alone
+  kNotForAll,  // at /metrics: the token permits only some catalogs
   kCount
 };
 
-// Thread-safe. `header` is what stands in "authorization", empty where there is
-// none: "Bearer NAME.SECRET" (RFC 6750).
+// Thread-safe. `header` is the value of the header "authorization", empty if
+// absent: "Bearer NAME.SECRET" (RFC 6750).
 //
-// The file is looked at again before a check, at most every kLookInterval. One
-// that can't be read, is not well-formed or was written meanwhile changes
-// nothing, and the log says so once.
+// Before a check the file is examined again, at most every kLookInterval. A
+// file that can't be read, is malformed or was written meanwhile changes
+// nothing, and is logged once.
 class Authenticator {
  public:
   static constexpr absl::Duration kLookInterval = absl::Milliseconds(500);
 
-  // Reads the file of token_table.h at `path`. With `anonymous_read` calls
-  // without a token may do what kRead may, in every catalog. Errors are those
-  // of ReadSmallFile and TokenTable::FromText, with the path.
+  // Reads the file (token_table.h) at `path`. With `anonymous_read`, calls
+  // without a token have the role kRead in every catalog. Errors are those of
+  // ReadSmallFile and TokenTable::FromText, with the path.
   static absl::StatusOr<std::unique_ptr<Authenticator>> Open(
       const std::string& path, bool anonymous_read);
 
-  // OK if the caller may do what `needed` may. Unauthenticated without a token
-  // or with one that is not in the file; PermissionDenied if its role is too
-  // low.
+  // OK if the caller has the role `needed`. Unauthenticated without a token or
+  // with one that is not in the file; PermissionDenied if its role is too low.
   absl::Status CheckRole(Role needed, absl::string_view header);
-  // The same of a caller by what GrantOf said.
+  // Like CheckRole above, for a result of GrantOf.
   absl::Status CheckRole(Role needed, const Grant& grant);
 
-  // Looks at the file now. OK if it is what is in use from now on; else why it
-  // is not.
+  // Examines the file now. OK if its content is now in use; otherwise the
+  // reason.
   absl::Status Reload();
 
-  // By CheckRole, and by others that say so.
+  // Refusals counted by CheckRole and with CountRefusal.
   const CounterFor<AuthRefusal>& refusals() const { return refusals_; }
   void CountRefusal(AuthRefusal refusal) { refusals_[refusal].Add(); }
 
-  // What a caller may do; null if it has no token, or one that was taken back.
+  // Returns what a caller may do; null if it has no token or one that was
+  // revoked.
   std::shared_ptr<const Grant> GrantOf(absl::string_view header);
 
  private:
@@ -78,7 +78,8 @@ class Authenticator {
   CounterFor<AuthRefusal> refusals_;
   Mutex mutex_;
   WatchedFiles files_ ABSL_GUARDED_BY(mutex_);
-  absl::Status last_failure_ ABSL_GUARDED_BY(mutex_);  // of reading it; or OK
+  absl::Status last_failure_
+      ABSL_GUARDED_BY(mutex_);  // of reading the file; or OK
 };
 
 }  // namespace attendant

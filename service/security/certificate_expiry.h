@@ -1,4 +1,4 @@
-// A certificate that ends soon, in words.
+// Warnings about a certificate that is about to expire.
 #ifndef ATTENDANT_SERVICE_SECURITY_CERTIFICATE_EXPIRY_H_
 #define ATTENDANT_SERVICE_SECURITY_CERTIFICATE_EXPIRY_H_
 
@@ -9,17 +9,18 @@
 
 namespace attendant {
 
-// Long enough to renew it in peace.
+// Leaves ample time for renewal.
 inline constexpr absl::Duration kExpiryNotice = absl::Hours(14 * 24);
 
-// What to say of a TLS certificate that ends at `expiry`; nothing if that is
-// kExpiryNotice or more after `now`.
+// Returns a warning about a TLS certificate that expires at `expiry`; nothing
+// if that is kExpiryNotice or more after `now`.
 std::optional<std::string> ExpiryWarning(absl::Time expiry, absl::Time now);
 
-// Says it once a day, and anew of another certificate. Not thread-safe.
+// Warns once a day, and again at once for a different certificate. Not
+// thread-safe.
 class ExpiryReminder {
  public:
-  // ExpiryWarning, where it is due. `now` may go back.
+  // Returns ExpiryWarning if a warning is due. `now` may decrease.
   std::optional<std::string> Due(absl::Time expiry, absl::Time now);
 
  private:

@@ -1,4 +1,4 @@
-// Owners of OpenSSL's objects.
+// Owning pointers to OpenSSL objects.
 #ifndef ATTENDANT_SERVICE_SECURITY_OPENSSL_H_
 #define ATTENDANT_SERVICE_SECURITY_OPENSSL_H_
 
@@ -22,7 +22,7 @@ struct FreeOpenSsl {
 template <typename T>
 using Owned = std::unique_ptr<T, FreeOpenSsl>;
 
-// Reads the text, which must outlive it.
+// Returns a BIO that reads `pem`, which must outlive it.
 inline Owned<BIO> ReaderOf(const std::string& pem) {
   return Owned<BIO>(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
 }

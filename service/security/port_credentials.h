@@ -1,4 +1,4 @@
-// How gRPC's port is secured.
+// Security of the gRPC port.
 #ifndef ATTENDANT_SERVICE_SECURITY_PORT_CREDENTIALS_H_
 #define ATTENDANT_SERVICE_SECURITY_PORT_CREDENTIALS_H_
 
@@ -13,16 +13,16 @@
 
 namespace attendant {
 
-// OK if the connection may begin a call, whose token was found to be good.
+// OK if the connection may begin a call whose token has been accepted.
 // Thread-safe.
 using CallAdmission =
     std::function<absl::Status(grpc_auth_context* connection)>;
 
-// Credentials for a port on a host that ValidateSecurity accepts.
+// Returns credentials for a port on a host that ValidateSecurity accepts.
 //
-// The files of TLS are looked at before each handshake. Those that don't hold a
-// certificate with its key change nothing, and the log says so once. The tokens
-// are checked for each call before it begins, but for grpc.health.v1.
+// The TLS files are examined before each handshake. Files that do not hold a
+// certificate and its key change nothing, and are logged once. Tokens are
+// checked before each call begins, except for grpc.health.v1.
 std::shared_ptr<grpc::ServerCredentials> MakePortCredentials(
     std::shared_ptr<Security> security, CallAdmission admit);
 

@@ -1,4 +1,4 @@
-// What the log says of callers that are refused.
+// Logs callers that are refused.
 #ifndef ATTENDANT_SERVICE_SECURITY_REFUSAL_LOG_H_
 #define ATTENDANT_SERVICE_SECURITY_REFUSAL_LOG_H_
 
@@ -8,12 +8,12 @@
 
 namespace attendant {
 
-// Logs call_refused, at most 10 a second, as callers choose how many there are.
+// Logs call_refused, at most 10 times a second, since callers control the rate.
 // Thread-safe.
 class RefusalLog {
  public:
-  // Of an RPC, as "/attendant.v1.ItemService/ListItems", or a page of the HTTP
-  // port.
+  // `path` is an RPC, such as "/attendant.v1.ItemService/ListItems", or a page
+  // of the HTTP port.
   void Note(absl::string_view path, const absl::Status& status);
 
  private:

@@ -1,4 +1,4 @@
-// What secures the ports of a process: TLS, tokens, or neither.
+// Security of a process's ports: TLS, tokens, or neither.
 #ifndef ATTENDANT_SERVICE_SECURITY_SECURITY_H_
 #define ATTENDANT_SERVICE_SECURITY_SECURITY_H_
 
@@ -19,11 +19,12 @@ namespace attendant {
 
 struct SecurityOptions {
   TlsPaths tls = {};
-  // File of token_table.h; empty: whoever can connect may do everything.
+  // Path of a file as in token_table.h; empty: anyone who can connect may do
+  // everything.
   std::string token_path = "";
   // Calls without a token may read.
   bool anonymous_read = false;
-  // Listening without TLS where others than this machine may connect.
+  // Allows listening without TLS where other machines can connect.
   bool plaintext_on_network = false;
 };
 
@@ -31,15 +32,15 @@ struct SecurityOptions {
 // ::1, with or without brackets.
 bool IsLoopback(absl::string_view host);
 
-// OK if a port of `host` may be opened so. InvalidArgument naming the option:
-// parts of TLS that are missing; tokens, or no plaintext_on_network, without
-// TLS on another host than loopback; anonymous_read without tokens. `field` is
-// the name of the option that names the host.
+// OK if a port on `host` may be opened with `options`. InvalidArgument naming
+// the option: TLS files that are missing; on a host other than loopback without
+// TLS, tokens are given or plaintext_on_network is not set; anonymous_read
+// without tokens. `field` is the name of the option that gives the host.
 absl::Status ValidateSecurity(const SecurityOptions& options,
                               absl::string_view host,
                               absl::string_view field = "listen");
 
-// The certificate and the tokens, one of each for all ports. Thread-safe.
+// The certificate and the tokens, shared by all ports. Thread-safe.
 class Security {
  public:
   // Reads the files. Errors are those of TlsReloader and Authenticator.
@@ -47,21 +48,23 @@ class Security {
       const SecurityOptions& options);
 
   TlsReloader* tls() const { return tls_.get(); }  // null: no TLS
-  // Null: no tokens are asked for.
+  // Null: no tokens are required.
   Authenticator* authenticator() const { return authenticator_.get(); }
 
-  // Of all ports.
+  // Shared by all ports.
   RefusalLog& refusal_log() { return refusal_log_; }
 
-  // Looks at all files now, not at the next handshake or call. OK if they are
-  // what is in use; else why the first is not, and what was read before it
-  // stays in use.
+  // Examines all files now rather than at the next handshake or call. OK if
+  // their contents are now in use; otherwise the first error, and what was read
+  // before remains in use.
   absl::Status Reload();
 
-  // When the certificate ends; InfiniteFuture without TLS. Looks at its files.
+  // Returns the expiry time of the certificate; InfiniteFuture without TLS.
+  // Examines the files.
   absl::Time expiry() const;
 
-  // attendant_tls_certificate_expiry_seconds and attendant_auth_refused_total.
+  // Writes attendant_tls_certificate_expiry_seconds and
+  // attendant_auth_refused_total.
   void WriteMetrics(MetricPage& page) const;
 
  private:

@@ -10,16 +10,16 @@
 namespace attendant {
 
 struct TlsPaths {
-  // The server's certificate, and those between it and the authority, in this
-  // order; empty: no TLS.
+  // The server's certificate, followed by the intermediate certificates up to
+  // the CA; empty: no TLS.
   std::string certificate = "";
   std::string key = "";
-  // Certificates of authorities, one of which must have signed a client's;
+  // CA certificates, one of which must have signed a client's certificate;
   // empty: clients need none.
   std::string client_ca = "";
 };
 
-// What the files hold, as PEM.
+// The contents of the files, as PEM.
 struct TlsMaterial {
   std::string certificate;
   std::string key;
@@ -27,10 +27,10 @@ struct TlsMaterial {
   absl::Time expiry;  // of the server's certificate
 };
 
-// Reads and checks the files. InvalidArgument, naming the file, for one that is
-// not what it should be, or a key of another certificate; else as
-// ReadSmallFile. A certificate that has expired is no error: its owner may want
-// to see what clients say.
+// Reads and checks the files. InvalidArgument, naming the file, if one is
+// invalid or the key does not match the certificate; otherwise errors of
+// ReadSmallFile. An expired certificate is not an error: its owner may want to
+// see how clients react.
 absl::StatusOr<TlsMaterial> ReadTlsFiles(const TlsPaths& paths);
 
 }  // namespace attendant

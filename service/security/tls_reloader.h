@@ -1,4 +1,4 @@
-// The certificate of a server, as new as its files.
+// A server's certificate, kept up to date with its files.
 #ifndef ATTENDANT_SERVICE_SECURITY_TLS_RELOADER_H_
 #define ATTENDANT_SERVICE_SECURITY_TLS_RELOADER_H_
 
@@ -15,10 +15,10 @@
 
 namespace attendant {
 
-// Asked before each handshake, it looks at the files and reads those that have
-// changed. What does not hold a certificate with its key changes nothing, the
-// log says so once, and it is read again kRetryInterval later: clients may
-// shake hands thousands of times a second. Thread-safe.
+// Examines the files before each handshake and reads them if they have changed.
+// Files that do not hold a certificate and its key change nothing, are logged
+// once, and are read again kRetryInterval later: clients may start thousands of
+// handshakes a second. Thread-safe.
 class TlsReloader {
  public:
   static constexpr std::chrono::milliseconds kRetryInterval{500};
@@ -29,12 +29,12 @@ class TlsReloader {
 
   bool wants_client_certificates() const { return !paths_.client_ca.empty(); }
 
-  // What to shake hands with at `now`, which does not go back; the same object
-  // as long as it is the same.
+  // Returns the certificate for a handshake at `now`, which must not decrease;
+  // the same object as long as it has not changed.
   std::shared_ptr<const TlsMaterial> Current(SteadyTime now);
 
-  // OK if the files are what is in use from now on; else why they are not.
-  // Reads them at once where that failed before.
+  // OK if the contents of the files are now in use; otherwise the reason. After
+  // a failure, reads them at once.
   absl::Status Reload();
 
  private:

@@ -1,4 +1,4 @@
-// Bearer tokens as a server knows them: salted hashes, a line each.
+// The server's table of bearer tokens: salted hashes, one per line.
 #ifndef ATTENDANT_SERVICE_SECURITY_TOKEN_TABLE_H_
 #define ATTENDANT_SERVICE_SECURITY_TOKEN_TABLE_H_
 
@@ -16,8 +16,9 @@
 
 namespace attendant {
 
-// Knows a secret again that its salted hash was compared with, at a tenth of
-// the cost: by SHA-256 of it and of random bits of this process. Thread-safe.
+// Recognises a secret that has already been verified against its salted hash,
+// at a tenth of the cost: by SHA-256 of the secret and random bits of this
+// process. Thread-safe.
 class FoundSecret {
  public:
   bool Is(absl::string_view secret) const;
@@ -25,33 +26,32 @@ class FoundSecret {
 
  private:
   std::atomic<bool> kept_ = false;
-  Mutex mutex_;  // of writers
+  Mutex mutex_;  // serialises writers
   std::array<unsigned char, 32> digest_ = {};
 };
 
-// A token is NAME.SECRET, the secret 256 random bits in base64url. Since nobody
-// can guess so much, its hash need not be slow: HKDF-SHA256 (RFC 5869) with a
-// salt of its own.
+// A token is NAME.SECRET; the secret is 256 random bits in base64url. Nobody
+// can guess that much, so the hash need not be slow: HKDF-SHA256 (RFC 5869)
+// with a separate salt for each token.
 //
-// The file has a line for each token,
+// The file has one line for each token,
 //
 //   NAME ROLE CATALOGS hkdf-sha256:SALT:HASH
 //
-// as in "ci write films,shop-* hkdf-sha256:...:...". Empty lines and those that
-// begin with '#' say nothing. Immutable, so thread-safe.
+// as in "ci write films,shop-* hkdf-sha256:...:...". Empty lines and lines that
+// begin with '#' are ignored. Immutable, hence thread-safe.
 class TokenTable {
  public:
   static constexpr std::size_t kMaxNameBytes = 64;
 
-  // InvalidArgument naming the line for one that is none of the above or has
-  // the name of another.
+  // InvalidArgument naming the line if it is malformed or repeats a name.
   static absl::StatusOr<TokenTable> FromText(absl::string_view text);
 
   bool empty() const { return entries_.empty(); }
 
-  // What the token gives, null if it is none of these. Takes as long for a name
-  // that there is as for one that there is not, but less for a secret that was
-  // found before. Valid as long as the table.
+  // Returns what the token permits; null if it is not in the table. Takes the
+  // same time whether or not the name exists, but less for a secret that was
+  // verified before. The result is valid as long as the table.
   const Grant* Find(absl::string_view token) const;
 
  private:
@@ -69,12 +69,13 @@ class TokenTable {
 };
 
 struct NewToken {
-  std::string token;  // for the caller: not kept anywhere else
+  std::string token;  // for the caller; stored nowhere else
   std::string line;   // for the file
 };
 
-// Draws a token. InvalidArgument naming "name" if that is not 1 to
-// kMaxNameBytes of [A-Za-z0-9_-]; Internal if the system has no random bits.
+// Generates a token. InvalidArgument naming "name" if the name is not 1 to
+// kMaxNameBytes characters of [A-Za-z0-9_-]; Internal if the system has no
+// random bits.
 absl::StatusOr<NewToken> MakeToken(const Grant& grant);
 
 }  // namespace attendant

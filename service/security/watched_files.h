@@ -1,4 +1,4 @@
-// Whether files have changed, asked now and then.
+// Detects changes to files by polling.
 #ifndef ATTENDANT_SERVICE_SECURITY_WATCHED_FILES_H_
 #define ATTENDANT_SERVICE_SECURITY_WATCHED_FILES_H_
 
@@ -10,18 +10,20 @@
 
 namespace attendant {
 
-// Knows files by their inode, size and times, through links: what replaces a
-// file by rename, or a link above it, is a change too. Not thread-safe.
+// Identifies files by inode, size and times, following links, so that a file
+// replaced by rename, or through a link in its path, counts as changed. Not
+// thread-safe.
 class WatchedFiles {
  public:
-  // Paths that are empty are left out.
+  // Empty paths are ignored.
   explicit WatchedFiles(std::vector<std::string> paths);
 
-  // True if any is another than at the last call, or than at the construction.
-  // Ask before reading: what is written while it is read changes it again.
+  // True if any file has changed since the last call or construction. Call
+  // before reading, so that a write during the read is detected next time.
   bool HaveChanged();
 
-  // They could not be read: HaveChanged is true next time too.
+  // Call if the files could not be read: HaveChanged then returns true next
+  // time.
   void ReadAgain() { signature_.clear(); }
 
  private:
@@ -33,9 +35,9 @@ class WatchedFiles {
 
 inline constexpr std::size_t kMaxSmallFileBytes = 1 << 20;
 
-// The whole file. NotFound, PermissionDenied or another code with the path and
-// the reason; InvalidArgument if it is no regular file; ResourceExhausted above
-// kMaxSmallFileBytes.
+// Reads a whole file. NotFound, PermissionDenied or another code, with the path
+// and the reason; InvalidArgument if it is not a regular file;
+// ResourceExhausted above kMaxSmallFileBytes.
 absl::StatusOr<std::string> ReadSmallFile(const std::string& path);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// From how many calls on the watches look at whose they are.
+// The number of calls above which the watches look at their owners.
 #ifndef ATTENDANT_SERVICE_WATCHES_CROWD_H_
 #define ATTENDANT_SERVICE_WATCHES_CROWD_H_
 
@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// As many calls as so many connections may have at once are let be
-// (ArrivalWatch, CallWatch, ResetWatch).
+// As many calls as this number of connections may have at once are always
+// allowed (ArrivalWatch, CallWatch, ResetWatch).
 inline constexpr std::int64_t kConnectionsLetBe = 4;
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// The calls that the server was told of, by whose they are.
+// The calls that the server was told of, by peer.
 #ifndef ATTENDANT_SERVICE_WATCHES_KNOWN_CALLS_H_
 #define ATTENDANT_SERVICE_WATCHES_KNOWN_CALLS_H_
 
@@ -14,31 +14,31 @@
 
 namespace attendant {
 
-// A call costs a link in a list, twice under a lock; whose they are is asked
-// when somebody wants to know. Thread-safe.
+// Tracks calls at the cost of a list link, taken twice under a lock; peers are
+// determined only on request. Thread-safe.
 class KnownCalls {
  public:
   class Call : public LinkedList<Call>::Links {
    private:
     friend class KnownCalls;
-    // Null: it is not in the list.
+    // Null: not in the list.
     const grpc::ServerContextBase* context_ = nullptr;
   };
 
-  // Once gRPC has told `context` of its call.
+  // Call once gRPC has initialised `context` with its call.
   void Add(Call& call, const grpc::ServerContextBase& context) {
     MutexLock lock(&mutex_);
     call.context_ = &context;
     calls_.AddFirst(call);
   }
-  // While gRPC has the call yet. Does nothing if it was not added.
+  // Call while gRPC still has the call. Does nothing if it was not added.
   void Remove(Call& call) {
     MutexLock lock(&mutex_);
     if (call.context_ != nullptr) calls_.Remove(call);
     call.context_ = nullptr;
   }
 
-  // By peers, as gRPC names them.
+  // Returns the number of calls by peer, as gRPC names it.
   absl::flat_hash_map<std::string, std::int64_t> Counts() const {
     absl::flat_hash_map<std::string, std::int64_t> counts;
     MutexLock lock(&mutex_);

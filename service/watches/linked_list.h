@@ -1,12 +1,12 @@
-// A list that allocates nothing.
+// A linked list that does not allocate.
 #ifndef ATTENDANT_SERVICE_WATCHES_LINKED_LIST_H_
 #define ATTENDANT_SERVICE_WATCHES_LINKED_LIST_H_
 
 namespace attendant {
 
-// Its members, which it does not own, hold their own links, and it alone
-// touches them: whoever may use the list may. Each is in one list at most. Not
-// thread-safe.
+// Intrusive: members hold their own links, which only the list accesses, under
+// the same synchronisation as the list. The list does not own its members. Each
+// member is in at most one list. Not thread-safe.
 //
 //   class Call : public LinkedList<Call>::Links { ... };
 template <typename T>
@@ -19,7 +19,7 @@ class LinkedList {
     T* after_ = nullptr;
   };
 
-  // Null: there is none.
+  // Null if there is none.
   T* first() const { return first_; }
   T* After(const T& member) const { return LinksOf(member).after_; }
 

@@ -1,4 +1,4 @@
-// Ends calls whose clients do not take their replies, or send nothing.
+// Ends calls whose clients do not take their replies or send nothing.
 #ifndef ATTENDANT_SERVICE_WATCHES_STALL_WATCH_H_
 #define ATTENDANT_SERVICE_WATCHES_STALL_WATCH_H_
 
@@ -22,25 +22,25 @@ class CallbackServerContext;
 
 namespace attendant {
 
-// A client that opens streams and never reads holds the replies to them in the
-// server's memory as long as it likes; a deadline is the client's to set. The
-// watch looks at all calls whose replies wait for their clients, four times in
-// a stall time, and cancels those that have waited longer than it, and a second
-// for each kMinBytesPerSecond; and at once, those with bytes that have waited
-// longest, where all replies together take more memory than they may. So it
-// does with calls that wait longer than an idle time for a message.
-// Thread-safe.
+// A client that opens streams and never reads keeps the replies in the server's
+// memory for as long as it likes; deadlines are set by the client. Four times
+// per stall time, the watch examines all calls whose replies wait for their
+// clients and cancels those that have waited longer than the stall time plus 1
+// s per kMinBytesPerSecond bytes. When all replies together exceed their memory
+// limit, it cancels at once the calls with reply bytes that have waited
+// longest. It also cancels calls that wait for a message longer than the idle
+// time. Thread-safe.
 class StallWatch {
  public:
-  // Who takes replies more slowly takes too long.
+  // A client that takes replies more slowly is too slow.
   static constexpr std::int64_t kMinBytesPerSecond = 64 << 10;
 
   struct Options {
     absl::Duration stall_time;  // > 0
     absl::Duration idle_time;   // > 0
-    // What replies that wait may take together.
+    // Maximum memory of all replies that wait for clients.
     std::int64_t reply_memory_bytes = 0;
-    // For tests: time, and how a call is cancelled. Thread-safe.
+    // For tests: the clock, and how a call is cancelled. Thread-safe.
     SteadyTime (*now)() = &SteadyNow;
     std::function<void(const grpc::CallbackServerContext& context)> cancel =
         &TryCancel;
@@ -48,13 +48,13 @@ class StallWatch {
 
   // Starts a thread.
   explicit StallWatch(Options options);
-  // No Wait may be left.
+  // All Waits must have been destroyed.
   ~StallWatch();
 
   // Calls that were cancelled.
   std::int64_t stalled_count() const { return stalled_count_.load(); }
 
-  // What a call that is under way waits for. Made and destroyed with the call,
+  // What a call in progress waits for. Created and destroyed with the call,
   // while gRPC has its context.
   class Wait : public LinkedList<Wait>::Links {
    public:
@@ -63,10 +63,11 @@ class StallWatch {
     Wait(const Wait&) = delete;
     Wait& operator=(const Wait&) = delete;
 
-    // From when a reply of so many bytes, or a part of one, is handed to gRPC
-    // until it says that it is sent; the last lasts until the call ends.
+    // Begin when a reply of `bytes` bytes, or a part of one, is handed to gRPC;
+    // End when gRPC reports that it was sent. The last reply lasts until the
+    // call ends.
     void Begin(std::size_t bytes);
-    // From when gRPC is asked for a message until it brings one.
+    // Begin when gRPC is asked for a message; End when it delivers one.
     void BeginRead();
     void End();
 
@@ -76,11 +77,11 @@ class StallWatch {
 
     StallWatch& watch_;
     const grpc::CallbackServerContext& context_;
-    // Of NowNanoseconds. What is too long is known by one of them alone, as
-    // another wait may begin between two looks.
+    // Values of NowNanoseconds. end_ns_ alone decides whether a wait is too
+    // long, since another wait may begin between reading the two.
     std::atomic<std::int64_t> begin_ns_ = kNone;
     std::atomic<std::int64_t> end_ns_ = kNone;
-    std::atomic<std::int64_t> bytes_ = 0;  // of a reply
+    std::atomic<std::int64_t> bytes_ = 0;  // of the reply
   };
 
  private:
@@ -90,12 +91,12 @@ class StallWatch {
     return options_.now().time_since_epoch() / std::chrono::nanoseconds(1);
   }
   void Run();
-  // Cancels those that waited too long; true if there were any. Gives mutex_
-  // away meanwhile.
+  // Cancels calls that have waited too long; returns whether there were any.
+  // Unlocks mutex_ temporarily.
   bool CancelStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Cancel(Wait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Replies that wait since then or longer take what is too much of memory;
-  // Wait::kNone: nothing is.
+  // Returns the begin time up to which waiting replies must be cancelled to
+  // free enough memory; Wait::kNone if memory suffices.
   std::int64_t LongestToGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
@@ -106,9 +107,10 @@ class StallWatch {
   CondVar changed_;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   LinkedList<Wait> waits_ ABSL_GUARDED_BY(mutex_);
-  // The one that CancelStalled looks at after this.
+  // The one that CancelStalled examines next.
   Wait* following_ ABSL_GUARDED_BY(mutex_) = nullptr;
-  // Must outlive its cancellation, unless that is what ends it.
+  // Must stay alive while it is cancelled, unless the cancellation itself ends
+  // it.
   Wait* cancelling_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };
