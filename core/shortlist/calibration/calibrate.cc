@@ -25,7 +25,7 @@ class Calibrator {
         thread_count_(thread_count) {}
 
   Calibration Choose() const {
-    // A single key has no neighbours: its list is all there is.
+    // A single key has no neighbours; its list is the only one.
     if (lists_.key_count() == 1) {
       return {.probe_count = 1,
               .recall = 1,
@@ -37,7 +37,8 @@ class Calibrator {
     const PlaceCounts found_at = CountAllPlaces();
     Calibration calibration;
     for (std::size_t d = 0; d < depths.size(); ++d) {
-      // Few queries reach the greater depths, and may be easier than the rest.
+      // Few queries reach the greater depths, and these may be easier than the
+      // rest.
       const std::int64_t probe_count =
           std::max(calibration.probe_count, LeastProbes(found_at[d]));
       if (d == 0) {
@@ -52,14 +53,14 @@ class Calibrator {
           margins.MarginFor(static_cast<double>(i) /
                             static_cast<double>(Calibration::kRecallSteps)));
     }
-    // Of what queries do, by margin.
+    // The mean recall of scans that use the margin.
     calibration.recall =
         margins.RecallAt(*calibration.MarginFor(target_recall_));
     return calibration;
   }
 
  private:
-  // [d][i]: of the neighbours of depth d, those in the list that is i-th in its
+  // [d][i]: the number of neighbours of depth d in the list that is i-th in its
   // query's order.
   using PlaceCounts = std::vector<std::vector<std::int64_t>>;
 
@@ -97,7 +98,8 @@ class Calibrator {
     return lists;
   }
 
-  // Adds where a query's neighbours, best first, stand in its order of lists.
+  // Adds the places that a query's neighbours, best first, have in its order of
+  // lists.
   void CountPlaces(std::int64_t q, std::span<const std::int32_t> list_at,
                    PlaceCounts& found_at) const {
     std::vector<std::uint64_t> ranks;
@@ -123,7 +125,7 @@ class Calibrator {
     }
   }
 
-  // The least number of lists that reaches the target.
+  // Returns the least number of lists that reaches the target.
   std::int64_t LeastProbes(const std::vector<std::int64_t>& found_at) const {
     const auto all = static_cast<double>(
         std::accumulate(found_at.begin(), found_at.end(), std::int64_t{0}));
@@ -137,7 +139,7 @@ class Calibrator {
     return static_cast<std::int64_t>(probe_count);
   }
 
-  // Mean recall by the number of lists visited, from 1.
+  // Returns the mean recall by the number of lists visited, from 1.
   static std::vector<float> Recalls(const std::vector<std::int64_t>& found_at) {
     const auto all = static_cast<double>(
         std::accumulate(found_at.begin(), found_at.end(), std::int64_t{0}));
@@ -167,7 +169,7 @@ std::int64_t Calibration::ProbesForRecall(double wanted) const {
 
 std::optional<float> Calibration::MarginFor(double wanted) const {
   if (margins.empty()) return std::nullopt;
-  // A recall that is a step but for its rounding is that step.
+  // A recall within rounding of a step is that step.
   constexpr double kRounding = 1e-6;
   const double step =
       std::ceil(wanted * static_cast<double>(kRecallSteps) - kRounding);
@@ -178,7 +180,7 @@ std::optional<float> Calibration::MarginFor(double wanted) const {
 double Calibration::ProbesFor(double neighbour_count) const {
   const auto least = static_cast<double>(probe_count);
   if (depths.size() == 1) {
-    // As many lists more as neighbours more: that is never too few.
+    // Lists grow in proportion to neighbours: that is never too few.
     const double factor =
         neighbour_count / static_cast<double>(depths[0].neighbour_count);
     return least * std::max(1.0, factor);

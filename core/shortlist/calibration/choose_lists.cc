@@ -10,15 +10,17 @@
 namespace attendant {
 namespace {
 
-// Shares of the lists that are tried: halves of an octave, down to a quarter.
+// Shares of the lists that are tried, in steps of half an octave down to a
+// quarter.
 constexpr int kMaxHalvings = 4;
-// What queries ask for.
+// Recalls that queries ask for.
 constexpr double kAskedRecalls[] = {0.95, 0.99};
 
-// To score a key of a visited list by its code, beside kCostOfVisit.
+// Cost of scoring a key of a visited list by its code, in addition to
+// kCostOfVisit.
 constexpr double kCostOfKey = 2.5;
 
-// Of a query, in the mean over the recalls.
+// Returns the cost of a query, in the mean over kAskedRecalls.
 double CostOf(const InvertedLists& lists, const SampleQueries& sample,
               int thread_count) {
   const SampleMargins margins(lists, sample, thread_count);

@@ -40,7 +40,8 @@ void RecallCurve::Finish() {
       // A single key has no neighbours: any width will do.
       depth.widths.push_back(needed == 0 ? 1 : found[needed - 1]);
     }
-    // What is deeper, and was not found, is better guessed from what was.
+    // If a depth was not found, it and the deeper ones are better guessed from
+    // the depths that were.
     if (d > 0 && depth.widths.front() == kNever) break;
     depths_.push_back(std::move(depth));
   }
@@ -71,7 +72,7 @@ std::optional<double> RecallCurve::WidthFor(double recall,
     return static_cast<double>(depths_[d].neighbour_count);
   };
   if (neighbour_count <= count_at(0)) return least;
-  // As many times wider as there are more neighbours is never too little.
+  // Widths grow in proportion to neighbours: that is never too little.
   double width = *least * neighbour_count / count_at(0);
   double low = *least;
   for (std::size_t d = 1; d < depths_.size(); ++d) {

@@ -11,8 +11,8 @@
 namespace attendant {
 namespace {
 
-// The number that a share of ascending ones are not above. A lone key has no
-// neighbours: any will do.
+// Returns the least number in `ascending` that a share `share` of them does not
+// exceed. A single key has no neighbours: any result will do.
 float Quantile(std::span<const float> ascending, double share) {
   if (ascending.empty()) return 0;
   const auto count = static_cast<double>(ascending.size());
@@ -61,7 +61,7 @@ SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
                             kind.scores.begin() +
                                 static_cast<std::ptrdiff_t>(i * list_count));
           std::size_t place = places[i];
-          // Products of the longest keys may be beyond a float: all lists are
+          // Products of the longest keys may overflow a float; all lists are
           // then visited.
           if (!std::all_of(scores.begin(), scores.end(), IsFinite)) {
             std::fill_n(

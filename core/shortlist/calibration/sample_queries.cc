@@ -15,15 +15,15 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kSampleQueries = 200;
-// Of them, those that look for more neighbours: so many that a mean is no
-// matter of chance, as each has many neighbours.
+// Queries among them that look for more neighbours. So few suffice for a mean,
+// because each has many neighbours.
 constexpr std::int64_t kDeepQueries = 40;
 constexpr std::int64_t kDepthFactor = 4;
 constexpr int kDepthCount = 4;
 constexpr std::int64_t kBlockKeys = 1024;
 constexpr float kNoiseShare = 2.0f / 3;  // of the nearest distance
 
-// Ties are broken by position alone.
+// Makes ties be broken by position alone.
 class NoIds : public IdResolver {
  public:
   absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
@@ -87,7 +87,8 @@ class SampleDraw {
   }
 
   // Calls visit(query, first key, similarities, count) for blocks of keys, in
-  // order; several queries' calls come at once. False if cancelled.
+  // order. Calls for different queries run concurrently. Returns false if
+  // cancelled.
   template <typename Visit>
   bool ForEachBlock(Visit visit) {
     ForEachPart(query_count_, options_.thread_count,
@@ -184,13 +185,14 @@ class SampleDraw {
                                                  : options_.neighbour_count,
                    keys_.row_count - 1),
           &no_ids);
-      // What other threads allocate stays with the process for longer.
+      // Allocates here, because what other threads allocate stays with the
+      // process for longer.
       tops.back().Expect(keys_.row_count);
     }
     return tops;
   }
 
-  // All but the sampled key itself.
+  // Offers all keys but the sampled key itself.
   void Offer(std::int64_t q, std::int64_t begin, const float* similarities,
              std::int64_t count, std::vector<TopK>& tops) const {
     std::int32_t chosen[kBlockKeys];

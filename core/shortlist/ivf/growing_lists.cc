@@ -35,7 +35,7 @@ void GrowingLists::Assign(
     std::atomic<RowIndex>& newest = newest_[static_cast<std::size_t>(lists[i])];
     list_of_[row] = lists[i];
     older_[row] = newest.load(std::memory_order_relaxed);
-    // Readers of older snapshots pass over it on their way to their rows.
+    // Readers of older snapshots skip this row on their way to theirs.
     newest.store(keyed[i], std::memory_order_release);
   }
   assigned_end_ = row_end;
@@ -55,7 +55,7 @@ void GrowingLists::Collect(std::span<const std::int32_t> lists,
 }
 
 std::int64_t GrowingLists::memory_bytes() const {
-  // Each of those that share the training has its part.
+  // Each owner that shares the training accounts for an equal part of it.
   return training_->memory_bytes() / training_.use_count() +
          static_cast<std::int64_t>(newest_.size() * sizeof(newest_[0]) +
                                    older_.size() * sizeof(RowIndex) +

@@ -50,8 +50,8 @@ std::int64_t ListCount(std::int64_t asked, std::int64_t key_count) {
                                 std::min(by_root, key_count / kMinRowsPerList));
 }
 
-// Not of what is learned: two fields may have the same keys, and are asked for
-// other things.
+// The id is not derived from what was learned: two fields may have the same
+// keys but be asked for different things.
 std::uint64_t NewTrainingId() {
   std::random_device random;
   return std::uint64_t{random()} << 32 | random();
@@ -78,7 +78,7 @@ absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
       {sample.data(), static_cast<std::int64_t>(sample_count), dim}, options);
 }
 
-// The list of each of `rows`.
+// Returns the list of each of `rows`.
 absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
     Keys keys, std::span<const RowIndex> rows, const ListAssigner& assigner,
     const IvfOptions& options) {
@@ -103,7 +103,7 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
   return lists;
 }
 
-// By list.
+// Returns the number of keys by list.
 std::vector<std::int64_t> CountKeys(std::span<const std::int32_t> list_of_row,
                                     std::int64_t list_count) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(list_count));
@@ -113,7 +113,7 @@ std::vector<std::int64_t> CountKeys(std::span<const std::int32_t> list_of_row,
   return counts;
 }
 
-// list_of_row[i] is the list of rows[i]; rows are ascending.
+// list_of_row[i] is the list of rows[i]; `rows` ascend.
 absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
                                       std::span<const std::int32_t> list_of_row,
                                       std::int64_t list_count, std::int64_t dim,
@@ -143,7 +143,7 @@ absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
   return arranged;
 }
 
-// Lists of keys, and what was learned of them.
+// Keys in lists, and what was learned from them.
 struct Trained {
   InvertedLists lists;
   std::shared_ptr<const IvfTraining> training;
@@ -219,7 +219,7 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   return trained;
 }
 
-// Lists of keys by what was learned of others.
+// Puts keys in lists by a training that was learned from others.
 absl::StatusOr<InvertedLists> ArrangeByTraining(Keys keys,
                                                 std::span<const RowIndex> rows,
                                                 std::int64_t dim,

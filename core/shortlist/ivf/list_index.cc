@@ -19,8 +19,8 @@
 namespace attendant {
 namespace {
 
-// Of the queries of a scan, of which there is often one, and then nothing to
-// allocate.
+// One item for each query of a scan; a single query, the common case, needs no
+// allocation.
 template <typename T>
 using Few = absl::InlinedVector<T, 1>;
 
@@ -29,12 +29,12 @@ std::span<const T> AllOf(const Few<T>& few) {
   return {few.data(), few.size()};
 }
 
-// Of the share of eligible keys in all lists, those visited have at least this,
-// or more lists are visited after all.
+// More lists are visited if the share of eligible keys in the visited lists is
+// below this part of their share in all lists.
 constexpr double kLocalShare = 0.75;
 
-// Passes share their reads if they read the same bits: 8 of keys and 16 of
-// queries, 4 and 16, or 4 and 8.
+// Passes share their reads if they read the same bits of keys and queries: 8
+// and 16, 4 and 16, or 4 and 8.
 constexpr std::size_t kReadings = 3;
 std::size_t ReadingOf(bool by_4, const CodePass& pass) {
   if (!by_4) return 0;
@@ -74,7 +74,8 @@ std::span<const float> ListIndex::Key(RowIndex row) const {
   return lists_.key_view().Row(position);
 }
 
-// What is said of masses is of as many keys as the training had.
+// Learning needs about as many keys as the training had, since what it says of
+// masses applies to that many.
 std::int64_t ListIndex::learning_bytes() const {
   constexpr double kEnoughKeys = 0.9;
   const bool learns =
@@ -117,7 +118,7 @@ MemoryParts ListIndex::memory() const {
   parts.codes =
       lists_.codes.memory_bytes() + (values_ ? values_->memory_bytes() : 0);
   parts.index =
-      // Each of those that share it has its part.
+      // Each owner that shares the training accounts for an equal part of it.
       training_->memory_bytes() / training_.use_count() +
       key_values_.memory_bytes() + keyed_.memory_bytes() +
       n * (kFloatBytes + std::int64_t{sizeof(RowIndex)}) +
@@ -128,15 +129,16 @@ MemoryParts ListIndex::memory() const {
 
 bool ListIndex::IsMasked(const ScanQuery& query) const {
   if (query.row_end < static_cast<RowIndex>(keyed_.size())) return true;
-  // What is left out may have no key here.
+  // Rows that a mask leaves out may have no key here.
   return (query.excluded != nullptr || query.allowed != nullptr) &&
          query.eligible_count != lists_.key_count();
 }
 
 const ListValues* ListIndex::ValuesOf(const ScanQuery& query,
                                       const AttentionState& state) const {
-  // Equal keys err alike, and so do keys in few directions, unless lists' means
-  // take out what they have in common: their errors would not average out.
+  // Errors of equal keys, and of keys in few directions, are alike and would
+  // not average out, unless subtracting lists' means removes what the keys have
+  // in common.
   if (list_count() == 1) return nullptr;
   const bool are_keys = query.values == nullptr || query.values->PoolsKeys();
   const ListValues* values =
@@ -154,8 +156,8 @@ bool ListIndex::HasCodesFor(const ScanQuery& query) const {
          (query.score_kind == ScoreKind::kCosine) == cosine_;
 }
 
-// Where a mask makes a query want many more lists than it visits elsewhere, it
-// chooses for itself.
+// If a mask makes the query want many more lists here than it visits in other
+// indexes, it chooses lists for itself.
 ListCarry* ListIndex::CarryOf(const ScanTask& task, const Route& route) const {
   constexpr double kMoreLists = 1.25;
   if (!route.by_code || route.complete) return nullptr;
@@ -186,13 +188,14 @@ absl::StatusOr<ScanStats> ListIndex::Scan(const ScanQuery& query,
   return ScanAlone(*this, query, state);
 }
 
-// Queries of a scan, by what is done with several of them at once.
+// Queries of a scan, grouped by what is done for several of them at once.
 struct ListIndex::Group {
-  // Queries that visit few lists have few in common, and what is kept for more
-  // of them than this would leave the second cache from one step to the next.
+  // Queries that visit few lists have few lists in common. With more queries
+  // than this, their kept keys would leave the second-level cache between
+  // steps.
   static constexpr std::size_t kVisitTogether = 16;
 
-  // A query that takes all lists goes with as many others as there may be.
+  // Queries that take all lists may be joined by as many others as there are.
   bool IsFull() const {
     const auto count = [](const auto& visits) {
       std::size_t sum = 0;
@@ -205,9 +208,9 @@ struct ListIndex::Group {
   Few<Route> routes;
   Few<ListVisit*> choosing;  // by lists
   Few<ListChoice> choices;
-  Few<ListVisit*> proving;  // by 8 bits, then 4
+  Few<ListVisit*> proving;  // with 8 bits, then with 4
   Few<std::int64_t> near_list_counts;
-  // By [complete][what is read of keys and queries].
+  // [complete][reading], see kReadings.
   Few<ListVisit*> shares[2][kReadings];
   Few<ScanTask*> by_floats;  // all lists
 };
@@ -349,14 +352,14 @@ bool ListIndex::FoundEnough(const Route& route, const ListVisit& visit,
                             std::int64_t k) const {
   const std::int64_t found = visit.pass->taken_count();
   const auto eligible_count = *visit.pass->query().eligible_count;
-  // Of what all segments of the training are to find, this one's share.
+  // This index's share of what all segments of the training are to find.
   const auto wanted = std::min(
       eligible_count, static_cast<std::int64_t>(
                           std::ceil(static_cast<double>(k) * key_share_)));
   if (found < wanted) return false;
   std::int64_t row_count = 0;
   for (const std::int32_t list : visit.lists) row_count += RowCountOf(list);
-  // Few rows say little of a share.
+  // A share among few rows says little.
   constexpr std::int64_t kFewRows = 64;
   if (row_count < kFewRows) return true;
   const double rate =
@@ -381,7 +384,7 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
         lists_, visit, route.masked(),
         route.masked() ? *query.eligible_count : lists_.key_count(),
         square_distance_);
-    stats.knows_mass = true;  // once the carry is finished
+    stats.knows_mass = true;  // after the carry is finished
     return stats;
   }
   if (route.masked()) {

@@ -1,5 +1,5 @@
-// Which lists a query visits: those whose scores say that keys near the best
-// are in them.
+// The choice of the lists that a query visits: those whose scores say that keys
+// near the best are in them.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,8 +16,8 @@
 namespace attendant {
 namespace {
 
-// Sets `positions` to those of the numbers that are at least this; or to more
-// of the greatest, until enough(positions).
+// Sets `positions` to those of the numbers >= `least`, and to more of the
+// greatest numbers until enough(positions) is true.
 template <typename Enough>
 void SelectFrom(std::span<const float> numbers, float least, Enough enough,
                 std::vector<std::int32_t>& positions) {
@@ -32,8 +32,8 @@ void SelectFrom(std::span<const float> numbers, float least, Enough enough,
   }
 }
 
-// Brings the positions of the greatest numbers to the front; the others stay in
-// their order, in which lists lie.
+// Moves the positions of the greatest numbers to the front; the others keep
+// their order, which is that of the lists in memory.
 void BestFirst(std::span<const float> numbers,
                std::vector<std::int32_t>& positions) {
   constexpr std::size_t kFirst = 16;
@@ -59,8 +59,8 @@ void BestFirst(std::span<const float> numbers,
 
 }  // namespace
 
-// Codes of all queries are compared with the means in one pass. 8 bits of a
-// query err little beside 4 bits of a mean.
+// Compares codes of all queries with the means in one pass. The error of 8 bits
+// of a query is small compared with that of 4 bits of a mean.
 void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
                             std::span<const ListChoice> choices) const {
   thread_local std::vector<float> scores;
@@ -86,8 +86,8 @@ void ListIndex::ChooseLists(std::span<ListVisit* const> visits,
 
 ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
                                           std::int64_t k) const {
-  // How many of so many keys are eligible is a matter of chance: three
-  // deviations more.
+  // The number of eligible keys among a given number is random: allows for
+  // three deviations.
   constexpr double kDeviations = 3;
   const double rate = route.eligible_rate;
   const double wanted = std::max(1.0, static_cast<double>(k));
@@ -117,8 +117,9 @@ void ListIndex::SelectByMargin(std::span<const float> scores, float least,
       lists);
 }
 
-// 4 bits tell which lists may be wanted; floats say which are. The best come
-// first: where a query is alone, little is then kept of the others.
+// Finds the lists that may be wanted from 4 bits, and decides by floats. Puts
+// the best lists first: if the query is alone, few keys of the other lists are
+// then kept.
 void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
                               ListVisit& visit) const {
   constexpr std::int64_t kMore = 8;

@@ -1,5 +1,5 @@
-// Scans of which some keys are not eligible: of the keys themselves where they
-// are few, else of as many lists as their share calls for.
+// Scans in which some keys are not eligible: if the eligible keys are few, of
+// these keys themselves; otherwise of as many lists as their share calls for.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -33,7 +33,7 @@ std::vector<std::int64_t> ListIndex::CountEligible(
   std::vector<std::int64_t> counts(static_cast<std::size_t>(list_count()));
   const std::int64_t masked_count = lists_.key_count() - eligible_count;
   const std::int64_t fewer = std::min(eligible_count, masked_count);
-  // Reading the keys of a row's list takes less than finding the list.
+  // Reading this many keys takes less than finding the list of one row.
   constexpr std::int64_t kKeysPerSearch = 16;
   if (fewer * kKeysPerSearch > lists_.key_count()) {
     for (std::size_t l = 0; l < counts.size(); ++l) {
@@ -110,8 +110,8 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
   return ListGroups::Make(std::move(input));
 }
 
-// Scores the eligible rows themselves where that is quicker than the lists that
-// they are in, or asked for.
+// Scores the eligible rows themselves if that is quicker than scanning their
+// lists, or if it is asked for.
 bool ListIndex::ScanMasked(ScanTask& task) const {
   const ScanQuery& query = *task.query;
   AttentionState& state = *task.state;
@@ -241,7 +241,8 @@ double ListIndex::ProbesFor(std::int64_t probe_count, double rate) const {
   const Calibration& calibration = training_->calibration;
   const double probes = calibration.ProbesFor(
       static_cast<double>(calibration.depths[0].neighbour_count) / rate);
-  // Another recall than the index was made for takes as many times the lists.
+  // For another recall than the index was built for, scales the number of lists
+  // in proportion.
   return probes * static_cast<double>(probe_count) /
          static_cast<double>(calibration.probe_count);
 }
@@ -250,8 +251,8 @@ double ListIndex::CostOfRows(std::int64_t row_count) const {
   return static_cast<double>(row_count) * CostOfKeyAnywhere(dim());
 }
 
-// Of ranking all lists and visiting `probes` of them, with a share of `rate` of
-// their rows eligible. The means are small enough for a cache.
+// Returns the cost of ranking all lists and visiting `probes` of them, with a
+// share `rate` of their rows eligible. The means are small enough for a cache.
 double ListIndex::CostOfLists(double probes, double rate) const {
   const double rows_per_list = static_cast<double>(lists_.key_count()) /
                                static_cast<double>(list_count());
@@ -260,8 +261,8 @@ double ListIndex::CostOfLists(double probes, double rate) const {
              (kCostOfTest + rate * CostOfEligibleKey(dim()));
 }
 
-// Of all codes, with a test for each key. Pooling reads them once more, and
-// takes out again what is scored from floats.
+// Returns the cost of all codes, with a test for each key. Pooling reads the
+// codes once more, and removes again what is scored from floats.
 double ListIndex::CostOfCodes(bool pools) const {
   const double of_codes = static_cast<double>(lists_.key_count()) *
                           (kCostOfTest + CostOfKey(dim()) / 8);
@@ -271,7 +272,8 @@ double ListIndex::CostOfCodes(bool pools) const {
          2 * CostOfRows(kRescoreCount);
 }
 
-// Of codes of 8 bits in so many lists, with a test for each key.
+// Returns the cost of codes of 8 bits in this many lists, with a test for each
+// key.
 double ListIndex::CostOfListCodes(double lists) const {
   const double rows_per_list = static_cast<double>(lists_.key_count()) /
                                static_cast<double>(list_count());
@@ -290,7 +292,8 @@ absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
   std::int64_t row_count = 0;
   while (true) {
     next = std::min(next, list_count() - visited);
-    // The best of those left come first, and are visited in ascending order.
+    // Takes the best of the remaining lists, and visits them in ascending
+    // order.
     const auto end = ranks.begin() + next;
     if (end != ranks.end()) {
       std::nth_element(ranks.begin(), end - 1, ranks.end(), std::greater<>());
@@ -308,21 +311,21 @@ absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
       next = visited;
       continue;
     }
-    // The share of eligible rows in these lists may be another than that of all
-    // rows: what is eligible may be near to the query, or far from it.
+    // The share of eligible rows in these lists may differ from that in all
+    // lists: eligible rows may be nearer to the query than others, or farther.
     const double needed =
         ProbesFor(probe_count, static_cast<double>(found_count) /
                                    static_cast<double>(row_count));
-    // A few lists more are not worth another choice among all.
+    // A few more lists are not worth another selection among all.
     if (needed <= static_cast<double>(visited + visited / 16)) return false;
-    // Part of a list is a list: every turn must visit one.
+    // Rounds up, so that every turn visits at least one list.
     next = static_cast<std::int64_t>(
                std::ceil(std::min(needed, static_cast<double>(list_count())))) -
            visited;
   }
 }
 
-// Scores the rows themselves, in their order.
+// Scores the eligible rows themselves, in their order.
 absl::Status ListIndex::ScanRows(const Bitmap& eligible, RowScan& scan) const {
   constexpr std::size_t kBatch = 1024;
   RowIndex rows[kBatch];

@@ -1,5 +1,5 @@
-// What a query's goals make of it: how many lists it visits, what it reads of
-// keys, and how many it scores from floats.
+// Routes of queries: how many lists a query visits for its goals, what it reads
+// of keys, and how many keys it scores from floats.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -10,12 +10,13 @@
 namespace attendant {
 namespace {
 
-// Keys from which on 4 bits are read first: what they save is then more than
-// the keys cost that they leave to score from floats.
+// From this many keys on, 4 bits are read first: they then save more than it
+// costs to score the keys from floats that they leave in question.
 constexpr std::int64_t kKeysFor4Bits = 1000;
-// Of a proof of many keys, the lists that have most of those near the best are
-// read by 8 bits, and the others by 4: this share of the lists, which hold at
-// least so many times the keys that are wanted.
+// In a proof over at least kKeysForTwoReadings keys, the lists that hold most
+// of the keys near the best are read with 8 bits, and the others with 4. The
+// near lists are this share of all lists, and hold at least kNearKeysPerBest
+// times the wanted number of keys.
 constexpr std::int64_t kKeysForTwoReadings = 20000;
 constexpr double kNearShare = 1.0 / 32;
 constexpr std::int64_t kNearKeysPerBest = 4;
@@ -33,9 +34,9 @@ std::int64_t ListIndex::ProbesOf(const ScanGoals& goals) const {
   return std::min(count, list_count());
 }
 
-// Of keys in a cache (bench/README.md, Small catalogs): small lists cost more
-// to visit than their keys do. Of the training's keys, so that all indexes of
-// it do alike.
+// Costs are those of keys in a cache (bench/README.md, Small catalogs), where
+// small lists cost more to visit than to read their keys. Counts the training's
+// keys, so that all indexes of the training decide alike.
 bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
   const double cost_of_code = 2 + static_cast<double>(dim()) / 32;
   const auto list_count = static_cast<double>(this->list_count());
@@ -68,9 +69,10 @@ void ListIndex::RouteToLists(const ScanGoals& goals, std::int64_t k,
         goals.recall > 0 ? goals.recall : training_->target_recall);
     return;
   }
-  // Margins are of fewer: the best k of all keys are as far away as the best
-  // learned_count where as small a share is eligible. How many lists less a
-  // lower recall takes there is not known.
+  // Margins are learned for fewer neighbours. The best k of all keys are as far
+  // away as the best learned_count are if the share learned_count / k of the
+  // keys is eligible. It is not known how many fewer lists suffice there for a
+  // lower recall.
   const double rate =
       static_cast<double>(learned_count) / static_cast<double>(k);
   const auto probe_count = static_cast<std::int64_t>(std::ceil(
@@ -78,8 +80,8 @@ void ListIndex::RouteToLists(const ScanGoals& goals, std::int64_t k,
   route.probe_count = std::min(list_count(), probe_count);
 }
 
-// Whether a recall is proven for less than looking for it takes, where codes
-// tell most keys apart.
+// True if proving the recall costs less than searching for it, provided that
+// codes tell most keys apart.
 bool ListIndex::MayProve(const ScanQuery& query, const AttentionState& state,
                          std::int64_t probe_count) const {
   const ScanGoals& goals = query.goals;
@@ -90,7 +92,7 @@ bool ListIndex::MayProve(const ScanQuery& query, const AttentionState& state,
          ProofCostsLess(probe_count);
 }
 
-// Sets what is read of the lists: codes, of how many bits, or floats.
+// Sets what is read of the lists: codes, and with how many bits, or floats.
 void ListIndex::RouteThroughKeys(const ScanQuery& query,
                                  const AttentionState& state,
                                  Route& route) const {
@@ -100,9 +102,8 @@ void ListIndex::RouteThroughKeys(const ScanQuery& query,
   const std::int64_t kept = std::max(k, route.options.rescore_count);
   const bool saves_by_code =
       route.options.certified || key_count * dim() > kCachedFloats;
-  // Of lists that are not visited, nothing can be pooled. The keys of a pass
-  // over a few lists are those of all segments of the training together,
-  // however few are here.
+  // Lists that are not visited cannot be pooled. A pass over a few lists takes
+  // the keys of all segments of the training together, however few are here.
   route.by_code =
       HasCodesFor(query, state) &&
       (route.complete ? kKeysPerKept * kept <= key_count && saves_by_code
@@ -141,8 +142,8 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
                         (state.value_dim() > 0 ? kFewPooledCodes : kFewCodes);
     options.key_share = key_share_;
   }
-  // What one list finds beyond what was asked for need not be told by floats.
-  // It is known of all keys, not of those that a mask leaves.
+  // Spare recall of a single list allows codes alone to decide about some keys.
+  // It is known for all keys, not for those that a mask leaves.
   if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query)) {
     options.lost_count = training_->calibration.SpareRecall(goals.recall) *
                          static_cast<double>(state.top().k());

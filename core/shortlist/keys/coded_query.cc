@@ -9,21 +9,22 @@
 namespace attendant {
 namespace {
 
-// Of a query's component: 256 x 127, so that its high byte is at most 127.
+// Greatest code of a query's component: 256 x 127, so that its high byte is at
+// most 127.
 constexpr float kMaxQueryCode = 127 * 256;
 
-// Its square times 2^5 is a float.
+// The square of this times 2^5 still fits a float.
 constexpr double kMaxSquared = 1e18;
 
-// Of a number of size at most 2^22: adding 1.5 x 2^23 leaves no room for more
-// than its integer. Unlike lrint it is no call.
+// Rounds a number of size at most 2^22: adding 1.5 x 2^23 leaves room for its
+// integer only. Unlike lrint, it needs no call.
 std::int32_t RoundToInteger(float number) {
   constexpr float kRounder = 12582912;
   return std::bit_cast<std::int32_t>(number + kRounder) -
          std::bit_cast<std::int32_t>(kRounder);
 }
 
-// The greatest size of a component, of four at a time.
+// Returns the greatest size of a component, computed four at a time.
 float GreatestSize(std::span<const float> vector) {
   float greatest[4] = {};
   std::size_t d = 0;
@@ -53,13 +54,14 @@ bool CutIntoCodes(const Rotation& rotation, std::span<float> query, double norm,
   const bool nothing = greatest == 0;
   if (!(norm < KeyCodes::kMaxNorm)) return false;
   if (!nothing && scale < KeyCodes::kMinScale) return false;
-  // Codes are multiples of it.
+  // Codes are multiples of `step`.
   const std::int32_t step = low == nullptr ? 256 : 1;
   const float inverse =
       nothing ? 0 : kMaxQueryCode / static_cast<float>(step) / greatest;
   std::int32_t high_sum = 0;
   std::int32_t low_sum = 0;
-  // Of every other component, as one waits for each addition.
+  // Each sum is split over alternate components, because an addition waits for
+  // the one before it.
   double square_errors[2] = {};
   double square_high_errors[2] = {};
   double square_norms[2] = {};
@@ -119,12 +121,12 @@ bool CodedQuery::Take(const CutQuery& code, const KeyCodes& codes,
   const double unit = code.scale * logit_factor;
   if (!(unit < KeyCodes::kMaxNorm)) return false;
   if (code.scale != 0 && unit < KeyCodes::kMinScale) return false;
-  // What the greatest logit may be.
+  // An upper bound of the logits.
   if (!(code.norm * codes.max_norm() * logit_factor < KeyCodes::kMaxNorm)) {
     return false;
   }
   logit_norm_ = code.coded_norm * logit_factor;
-  // Variances are products of their squares, as floats.
+  // Variances are products of the squares of these, in floats.
   if (!(logit_norm_ < kMaxSquared && codes.max_scale() < kMaxSquared)) {
     return false;
   }
@@ -134,9 +136,9 @@ bool CodedQuery::Take(const CutQuery& code, const KeyCodes& codes,
   return true;
 }
 
-// The query's rounding, the rotation's, and those of the kernels: five, of
-// parts at most twice as large as the product of the norms, and at most 83 of a
-// sum of floats (see DotRows).
+// The error consists of the query's rounding, the rotation's, and the kernels'
+// roundings: five, of parts at most twice as large as the product of the norms,
+// and at most 83 of a sum of floats (see DotRows).
 void CodedQuery::SetLogitError(double error_norm) {
   const double rounding =
       codes_->rotation().relative_error() + 93 * std::exp2(-24);
@@ -149,7 +151,7 @@ void CodedQuery::Read(QueryBits bits) {
   SetLogitError(ErrorNorm(bits));
 }
 
-// The rotation turns the error to any direction alike.
+// The rotation makes every direction of the error equally likely.
 double CodedQuery::LogitDeviation(QueryBits bits) const {
   return logit_factor_ * codes_->max_norm() * ErrorNorm(bits) /
          std::sqrt(static_cast<double>(codes_->dim()));

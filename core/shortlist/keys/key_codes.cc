@@ -19,17 +19,17 @@ namespace {
 constexpr std::int64_t kRows = kCodeRows;
 static_assert(Rotation::kBlockRows == kRows);
 
-// Of a component: |code - 128| is at most this. High nibbles alone then stand
-// for components up to 119.5, so that the greatest, which hold a tenth of a
-// key's energy, don't lose in the mean.
+// Greatest |code - 128| of a component. High nibbles alone then represent
+// components up to 119.5, so that the greatest components, which hold a tenth
+// of a key's energy, are not reduced in the mean.
 constexpr float kMaxCode = 120;
-constexpr std::int64_t kChunkBlocks = 64;  // that a thread codes together
-// Odd, with its ones spread: a polynomial in it tells codes apart.
+constexpr std::int64_t kChunkBlocks = 64;  // coded together by one thread
+// Odd, with its ones spread: a polynomial in it distinguishes codes.
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
-// What repeats of a list do not change its sums' errors by much.
+// With fewer repeats, a list's sums have about the same errors as without.
 constexpr float kFewRepeats = 1.25;
 
-// Of a row's codes in a block of both planes.
+// Hashes the codes of one row of a block, in both planes.
 std::uint64_t HashOfRow(const std::uint8_t* high, const std::uint8_t* low,
                         std::int64_t row, std::int64_t plane_bytes) {
   constexpr std::int64_t kSide = 4;  // bytes of a row and step
@@ -79,7 +79,8 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   PreferHugePages(low_plane_);
   PreferHugePages(scales_);
   const Source source = {keys, factors, means, offsets};
-  // Whoever codes a chunk, its sums are the same.
+  // Sums are made chunk by chunk, so that they do not depend on which thread
+  // codes a chunk.
   Totals none;
   none.errors_4.resize(static_cast<std::size_t>(step_count() * kCodeDims));
   const std::int64_t chunk_count =
@@ -101,7 +102,7 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
     CountRepeats(offsets, hashes);
     return;
   }
-  // Files hold nothing that nobody wrote.
+  // Files must not contain memory that was never written.
   std::ranges::fill(high_plane_.span(), std::uint8_t{0});
   std::ranges::fill(low_plane_.span(), std::uint8_t{0});
   std::ranges::fill(scales_.span(), 0.0f);
@@ -166,7 +167,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   float scales[kRows];
   float inverses[kRows];
   for (std::int64_t r = 0; r < kRows; ++r) {
-    // So that its inverse is a normal float too.
+    // kMinScale makes the inverse a normal float too.
     scales[r] =
         greatest[r] == 0 ? 0 : std::max(greatest[r] / kMaxCode, kMinScale);
     inverses[r] = scales[r] > kMinScale ? kMaxCode / greatest[r]
@@ -177,7 +178,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
     totals.scale_sum += scales[r];
     totals.square_scale_sum += double{scales[r]} * scales[r];
   }
-  // Nothing else is a number then, or fits a code.
+  // If not usable, some components are not finite, or do not fit a code.
   if (!totals.usable) return;
 
   const std::int64_t plane_bytes = CodePlaneBytes(step_count());
@@ -192,8 +193,8 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
   }
   for (std::int64_t r = 0; r < kRows; ++r) {
     if (scales[r] == 0) continue;
-    // What the rotation's rounding adds belongs to the error, and what three
-    // roundings on the way to scales do.
+    // The error includes the rounding of the rotation, and three roundings in
+    // the computation of the scales.
     constexpr double kOfScales = 3.0 / (1 << 24);
     const double rounding = (rotation_.relative_error() + kOfScales) *
                             std::sqrt(double{sums.square_norms[r]});

@@ -14,9 +14,9 @@
 namespace attendant {
 namespace {
 
-// Of a file, written at a time.
+// Bytes of a file that are written at a time.
 constexpr std::int64_t kStepBytes = 1 << 20;
-// Keys that are read before faults are first counted.
+// Keys that are read before faults are counted for the first time.
 constexpr std::size_t kFirstReads = 16;
 
 std::int64_t PageFaultsFromDisk() {
@@ -101,9 +101,10 @@ absl::StatusOr<KeyFloats> KeyFloats::Load(ByteSource& source,
   return floats;
 }
 
-// Whether a page is in memory can't be asked in less time than it takes to read
-// it. So keys are read, and the thread's faults counted, in groups that double:
-// where one had to wait for the disk, all the rest is asked for at once.
+// Asking whether a page is in memory takes no less time than reading it. So
+// keys are read in groups that double in size, and the thread's faults are
+// counted after each: once a group had to wait for the disk, all remaining keys
+// are requested at once.
 void KeyFloats::AwaitPages(std::span<const std::int32_t> positions,
                            std::int64_t dim) const {
   const auto page_bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));

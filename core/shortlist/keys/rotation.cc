@@ -10,7 +10,7 @@
 namespace attendant {
 namespace {
 
-// That of the kernels.
+// The Walsh-Hadamard transform of the kernels.
 void Transform(double* vector, std::int64_t size) {
   for (std::int64_t half = 1; half < size; half *= 2) {
     for (std::int64_t begin = 0; begin < size; begin += 2 * half) {
@@ -41,7 +41,8 @@ Rotation::Rotation(std::int64_t dim, std::uint64_t seed)
 
 template <std::int64_t kRows>
 void Rotation::ApplyTo(float* vectors) const {
-  // The first components, then, if any are left over, the last: they overlap.
+  // Transforms the first components and then, if any are left over, the last
+  // ones; the two ranges overlap.
   const std::int64_t rest = dim_ - transform_dim_;
   const float* signs = signs_.data();
   for (int round = 0; round < kRounds; ++round) {
@@ -63,7 +64,8 @@ void Rotation::Apply(float* vector) const { ApplyTo<1>(vector); }
 
 void Rotation::ApplyToBlock(float* block) const { ApplyTo<kBlockRows>(block); }
 
-// A transform is symmetric and signs are their own inverses: the last first.
+// A transform is symmetric and signs are their own inverses, so Undo applies
+// them in reverse order.
 void Rotation::Undo(double* vector) const {
   const std::int64_t rest = dim_ - transform_dim_;
   const float* signs = signs_.data() + signs_.size();
@@ -79,9 +81,9 @@ void Rotation::Undo(double* vector) const {
 }
 
 double Rotation::relative_error() const {
-  // Each of at most 2 transforms a round has log2 stages, whose sums round
-  // once, and a product that rounds twice, the factor's own rounding included:
-  // in norm, 2^-24 for each.
+  // Each of at most 2 transforms per round has log2 stages, whose sums round
+  // once, and a product that rounds twice, including the rounding of the factor
+  // itself. In norm, each rounding adds 2^-24.
   const double stages = std::log2(static_cast<double>(transform_dim_)) + 2;
   return 2 * kRounds * stages * std::exp2(-24);
 }

@@ -16,8 +16,8 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kBlockKeys = 64;
-// More than any bucket scores, whose keys have norms of about 1 at most: the
-// query's own buckets come first, whatever is expected of them.
+// More than any bucket scores, since the norms of keys are at most about 1: the
+// query's own buckets come first, whatever score is expected of them.
 constexpr float kOwn = 100;
 
 AngularArgmax NearestOf(const float* products, std::int64_t count) {
@@ -26,7 +26,7 @@ AngularArgmax NearestOf(const float* products, std::int64_t count) {
   return nearest;
 }
 
-// Unit vectors in random directions.
+// Returns unit vectors in random directions.
 std::vector<float> RandomDirections(std::int64_t count, std::int64_t dim,
                                     std::uint64_t seed) {
   std::vector<float> directions(static_cast<std::size_t>(count * dim));
@@ -44,7 +44,8 @@ std::vector<float> RandomDirections(std::int64_t count, std::int64_t dim,
   return directions;
 }
 
-// The range of each key's norm: as many keys in each, the shortest first.
+// Returns the range of each key's norm. Ranges have equally many keys, the
+// shortest first.
 std::vector<std::int32_t> NormRanges(const std::vector<double>& norms,
                                      std::int64_t range_count) {
   std::vector<std::int32_t> order(norms.size());
@@ -82,8 +83,8 @@ bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
   const std::vector<std::int32_t> ranges =
       NormRanges(norms, options.norm_range_count);
 
-  // The bucket of each key in each round, and sums over buckets of the keys'
-  // products with their direction and of their squared norms.
+  // Sums per bucket of the keys' products with their direction, and of their
+  // squared norms.
   const auto bucket_count =
       static_cast<std::size_t>(rounds * BucketsPerRound());
   bucket_of.resize(static_cast<std::size_t>(rounds * key_count_));
@@ -129,8 +130,9 @@ bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
     const auto n = static_cast<double>(offsets_[b + 1] - offsets_[b]);
     if (n == 0) continue;
     const double mean = product_sums[b] / n;
-    // What a key has beside its direction lies in any other: the best of n
-    // normal numbers stands about sqrt(2 log n) deviations above their mean.
+    // The part of a key that is not along its direction may lie in any other:
+    // the best of n normal numbers exceeds their mean by about sqrt(2 log n)
+    // deviations.
     const double variance = std::max(0.0, square_sums[b] / n - mean * mean) /
                             static_cast<double>(dim_);
     scores_of_mean_[b] = static_cast<float>(mean);
@@ -197,7 +199,7 @@ void AngularBuckets::Save(ByteSink& sink) const {
 absl::StatusOr<AngularBuckets> AngularBuckets::Load(ByteSource& source,
                                                     std::int64_t key_count,
                                                     std::int64_t dim) {
-  // So that no product of theirs is beyond 64 bits.
+  // Keeps products of the counts within 64 bits.
   constexpr std::int64_t kMost = 1 << 20;
   AngularBuckets buckets;
   AngularOptions& options = buckets.options_;

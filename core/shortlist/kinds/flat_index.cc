@@ -19,12 +19,13 @@
 namespace attendant {
 namespace {
 
-// The first 16 MiB of keys have small pages: an index of few keys takes no more
-// memory than they need.
+// The first 16 MiB of keys have small pages, so that an index of few keys takes
+// no more memory than they need.
 constexpr std::size_t kSmallPageFloats = std::size_t{4} << 20;
 
-// Products of a row and the lists' means that a write waits for at most: 9 us
-// a row of many, 24 of one alone. Beyond, rows wait for a seal.
+// Most products of a row's components with the lists' means that a write waits
+// for: 9 us per row of many, 24 us for a single row. Beyond this, rows are
+// assigned to lists only when they are sealed.
 constexpr std::int64_t kMaxProducts = std::int64_t{1} << 20;
 
 bool MayAssign(const IvfTraining* training) {
@@ -32,14 +33,14 @@ bool MayAssign(const IvfTraining* training) {
          training->means->list_count() * training->means->dim <= kMaxProducts;
 }
 
-// Scores those of `rows`, all of them eligible, and nothing else.
+// Scores `rows`, which must all be eligible, and nothing else.
 absl::Status ScanRows(const ScanQuery& query, const KeyFloats& keys,
                       std::int64_t dim, const float* inverse_norms,
                       std::span<const RowIndex> rows, AttentionState& state) {
   keys.Await(rows, dim);
   RowScan scan(query, state);
   ATTENDANT_RETURN_IF_ERROR(scan.Start());
-  // Each row's key is at its own place.
+  // Each row's key is at the row's own position.
   ATTENDANT_RETURN_IF_ERROR(
       scan.ScanScattered(keys.data(), inverse_norms, rows, rows));
   return scan.Finish();
@@ -110,7 +111,8 @@ std::int32_t FlatIndex::ListOf(RowIndex row) const {
 
 std::span<const float> FlatIndex::Key(RowIndex row) const {
   if (std::isnan(inverse_norms_[static_cast<std::size_t>(row)])) return {};
-  // Of a file in runs: it is read to build another index, row after row.
+  // From a file, reads in runs: Key is called to build another index, row after
+  // row.
   return {keys_.runs() + row * dim_, static_cast<std::size_t>(dim_)};
 }
 
@@ -130,8 +132,8 @@ absl::StatusOr<ScanStats> FlatIndex::Scan(const ScanQuery& query,
   return ScanAlone(*this, query, state);
 }
 
-// What it leaves unscored is guessed without a look at any of it, so it must be
-// few beside what others have.
+// The rows that the scan leaves unscored are guessed without looking at any of
+// them, so they must be few compared with those of the other indexes.
 bool FlatIndex::ScanLists(ScanTask& task) const {
   constexpr std::int64_t kOthersPerRow = 64;
   if (lists_ == nullptr || task.carry == nullptr) return false;
@@ -165,9 +167,9 @@ bool FlatIndex::ScanLists(ScanTask& task) const {
 }
 
 void FlatIndex::ScanTogether(std::span<ScanTask> tasks) const {
-  // Rows beyond may be on their way in.
+  // Rows past the greatest row_end may be in the middle of being appended.
   RowIndex row_end = 0;
-  // Of one task, which there often is, nothing to allocate.
+  // A single task, the common case, needs no allocation.
   absl::InlinedVector<ScanTask*, 1> pointers;
   pointers.reserve(tasks.size());
   for (ScanTask& task : tasks) {
@@ -189,7 +191,7 @@ MemoryParts FlatIndex::memory() const {
                              static_cast<std::int64_t>(sizeof(float));
   MemoryParts parts = {
       .index = bytes + (lists_ == nullptr ? 0 : lists_->memory_bytes())};
-  // A file has zeros in the place of keys that rows do not have.
+  // A file contains zeros for rows that have no key.
   if (keys_.on_disk()) {
     parts.mapped = bytes * dim_;
   } else {

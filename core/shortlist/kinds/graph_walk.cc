@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-// Keys ahead of their turn that are asked for.
+// Number of keys that are prefetched ahead.
 constexpr std::size_t kAhead = 16;
 constexpr std::size_t kInterruptKeys = 1024;
 
@@ -123,7 +123,8 @@ absl::Status GraphWalk::WalkLowest(const KeyGraph& graph, const KeyRows& keys,
       score(next_[i]);
     }
   }
-  // What was dropped may lead on, unless nothing was.
+  // Dropped candidates may lead to more keys; if none were dropped, the walk
+  // has reached everything.
   exhausted_ = best_.size() < most;
   return absl::OkStatus();
 }

@@ -28,17 +28,17 @@
 namespace attendant {
 namespace {
 
-// Of HnswOptions.
+// Range of HnswOptions::link_count.
 constexpr int kMinLinks = 2;
 constexpr int kMaxLinks = 256;
 // The widest walk that calibration tries.
 constexpr std::int64_t kMaxWidth = 4096;
-// A key met on a walk is found, tested and put into its place besides being
-// read: in units of reading it.
+// Cost, in addition to reading it, of finding a key on a walk, testing it and
+// putting it in its place; in units of reading it.
 constexpr double kCostOfStep = 1.1;
 
-// Keys by position, each times a factor of its own, as bfloats: a build reads
-// them all over memory, and measures what need not be exact.
+// Keys by position, each times its own factor, as bfloats: a build reads them
+// all over memory, and its distances need not be exact.
 class ScaledKeys {
  public:
   // factors [keys].
@@ -62,10 +62,10 @@ class ScaledKeys {
   AlignedBuffer<Bfloat> bfloats_;
 };
 
-// 1 - f_i f_j (k_i . k_j), each key with a factor of its own, and no two of the
-// same length: FAISS goes on to everything that is as near as the farthest
-// candidate, which among equal keys, or keys at right angles, is every key. So
-// a pair's distance is a little more than that, by chance.
+// The distance 1 - f_i f_j (k_i . k_j), with a factor for each key, plus a
+// small pseudo-random number that makes no two distances equal. FAISS follows
+// everything that is as near as the farthest candidate; among equal keys, or
+// keys at right angles, that would be every key.
 class ScaledProducts : public faiss::DistanceComputer {
  public:
   // factors [keys]. `keys` must outlive the object.
@@ -73,7 +73,7 @@ class ScaledProducts : public faiss::DistanceComputer {
       : keys_(keys), scaled_(keys, factors) {}
 
   void SetQuery(std::int64_t position) { query_ = position; }
-  // Queries are keys: FAISS passes no others while it adds.
+  // Queries are keys: FAISS passes nothing else while it adds.
   void set_query(const float* key) override {
     query_ = (key - keys_.data) / keys_.dim;
   }
@@ -84,11 +84,12 @@ class ScaledProducts : public faiss::DistanceComputer {
   }
 
  private:
-  // Below what tells keys apart that differ, and far above a float's rounding.
+  // Smaller than what distinguishes different keys, and far above a float's
+  // rounding.
   static constexpr float kNear = 1e-6f;
   static constexpr float kFar = 1e-4f;
 
-  // In [0, 1); another number for each j.
+  // Returns a number in [0, 1), different for each j.
   static float Chance(std::int64_t i, std::int64_t j) {
     constexpr std::uint32_t kOdd = 0x9e3779b1;
     std::uint32_t bits = static_cast<std::uint32_t>(i ^ j) * kOdd;
@@ -127,7 +128,8 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
       static_cast<std::int64_t>(options.seed & 0x7fffffff));
   links.prepare_level_tab(static_cast<std::size_t>(keys.key_count()));
 
-  // Those of the highest level first, as FAISS does, and else by chance.
+  // Adds keys of the highest level first, as FAISS does, and otherwise in
+  // random order.
   std::vector<std::int32_t> order(static_cast<std::size_t>(keys.key_count()));
   std::iota(order.begin(), order.end(), 0);
   std::mt19937_64 random(options.seed);
@@ -150,8 +152,8 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
     const int level = levels[static_cast<std::size_t>(position)] - 1;
     links.add_with_locks(distances, level, position, locks.get(), visited);
   }
-  // FAISS let its arrays grow, up to twice their size: a copy has none to
-  // spare.
+  // FAISS let its arrays grow to up to twice the size needed; a copy has no
+  // spare room.
   return faiss::HNSW(links);
 }
 
@@ -162,7 +164,7 @@ void SaveLinks(const faiss::HNSW& links, ByteSink& sink) {
   sink.PutArray(std::span<const std::int32_t>(links.neighbors));
 }
 
-// DataLoss if these are no links between so many keys.
+// DataLoss if the bytes are no links between key_count keys.
 absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
                                       std::int64_t key_count) {
   const absl::Status none = absl::DataLossError("it has no links of its keys");
@@ -200,7 +202,7 @@ absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
       links.neighbor_range(static_cast<std::int64_t>(p), level, &begin, &end);
       for (; begin < end && links.neighbors[begin] >= 0; ++begin) {
         const std::int32_t link = links.neighbors[begin];
-        // Whoever is linked on a level has links there too.
+        // A key that is linked to on a level must have links on that level.
         if (!is_key(link) ||
             (level > 0 &&
              links.levels[static_cast<std::size_t>(link)] <= level)) {
@@ -212,7 +214,8 @@ absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
   return links;
 }
 
-// Nothing if norms are beyond what distances can be computed of.
+// Returns nullopt if norms are out of the range in which distances can be
+// computed.
 absl::StatusOr<std::optional<KeyGraph>> BuildGraph(const KeyRows& keys,
                                                    bool cosine,
                                                    const HnswOptions& options) {
@@ -241,7 +244,7 @@ absl::StatusOr<WidthCurve> Calibrate(const KeyGraph& graph, const KeyRows& keys,
                            .seed = options.seed,
                            .cancelled = options.cancelled}));
   std::vector<std::int64_t> widths;
-  // Walks as wide as a sixteenth of the keys score about all of them.
+  // Walks as wide as a sixteenth of the keys score nearly all of them.
   const std::int64_t most = std::min(kMaxWidth, keys.key_count() / 16 + 1);
   for (double width = 8; width <= static_cast<double>(most);
        width *= std::sqrt(2.0)) {

@@ -39,7 +39,7 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadFlat(
       static_cast<std::int64_t>(keyed.size()) != row_count) {
     return absl::DataLossError("keys of no dimension or another number");
   }
-  // Before there is room made for keys that are not there.
+  // Checked before room is allocated for keys that are not there.
   const auto key_count = static_cast<std::uint64_t>(std::count_if(
       keyed.begin(), keyed.end(), [](std::uint8_t has) { return has != 0; }));
   const std::uint64_t key_bytes =
@@ -93,7 +93,8 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
                                      std::move(values));
 }
 
-// At least one. Of two that are alike no line could be drawn.
+// True if there is at least one depth and neighbour counts ascend strictly: no
+// line can be drawn between equal ones.
 bool AreDepths(std::span<const ProbeDepth> depths) {
   std::int64_t last = 0;
   for (const ProbeDepth& depth : depths) {

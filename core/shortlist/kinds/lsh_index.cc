@@ -21,12 +21,12 @@
 namespace attendant {
 namespace {
 
-// Where norms differ.
+// Number of ranges if norms differ.
 constexpr std::int64_t kNormRanges = 4;
-// Sample queries that learn what widths cost.
+// Number of sample queries from which the cost of widths is learned.
 constexpr std::int64_t kCostQueries = 20;
-// Nanoseconds to meet a key in a bucket, and to score and choose a bucket
-// beside its direction.
+// Nanoseconds to meet a key in a bucket; and to score and choose a bucket, in
+// addition to scoring its direction.
 constexpr double kCostOfMeeting = 3;
 constexpr double kCostOfBucket = 2;
 
@@ -46,8 +46,8 @@ AngularOptions OptionsFor(const LshOptions& options, std::int64_t key_count,
   return angular;
 }
 
-// Adds what a query costs that meets the buckets in this order: costs[i] is for
-// the first 2^i of them.
+// Adds the cost of a query that meets the buckets in `order`: costs[i] is that
+// of the first 2^i of them.
 absl::Status AddCosts(const AngularBuckets& buckets,
                       std::span<const std::int32_t> order, const KeyRows& keys,
                       double fixed_cost, const LshOptions& options,
@@ -69,7 +69,7 @@ absl::Status AddCosts(const AngularBuckets& buckets,
   return absl::OkStatus();
 }
 
-// bucket_of as AngularBuckets::Build gives it.
+// bucket_of is that of AngularBuckets::Build.
 absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
                                      std::span<const std::int32_t> bucket_of,
                                      const KeyRows& keys, ScoreKind score_kind,
@@ -194,7 +194,8 @@ absl::StatusOr<std::unique_ptr<LshIndex>> BuildIndex(
                        bucket_of)) {
       return BuildCancelled();
     }
-    // A direction is read after its neighbour, and scores two buckets a range.
+    // A direction is read directly after its neighbour, and scores two buckets
+    // per range of norms.
     const double fixed_cost =
         static_cast<double>(angular.round_count * angular.direction_count) *
         (CostOfKeyAnywhere(rows.dim()) / 4 +

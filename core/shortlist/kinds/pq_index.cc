@@ -23,12 +23,12 @@ namespace {
 
 constexpr std::int64_t kComponentsPerPart = 4;
 constexpr std::int64_t kCodesPerCheck = 4096;
-// Nanoseconds to add a number of the table, and for the rest of a key.
+// Nanoseconds to add one number of the table, and for the rest of a key.
 constexpr double kCostOfPart = 0.35;
 constexpr double kCostOfCode = 2;
 
-// Places of keys in the order of their products: of each, how many have as
-// great a one or a greater.
+// Returns the places of keys in the descending order of their products: for
+// each position, how many keys have at least as great a product.
 std::vector<std::int64_t> PlacesOf(std::span<const std::int32_t> positions,
                                    std::span<const float> products) {
   std::vector<float> wanted;
@@ -38,7 +38,7 @@ std::vector<std::int64_t> PlacesOf(std::span<const std::int32_t> positions,
   }
   std::vector<float> sorted = wanted;
   std::sort(sorted.begin(), sorted.end());
-  // At i, the products that are at least sorted[i - 1] and below sorted[i].
+  // counts[i]: products >= sorted[i - 1] and < sorted[i].
   std::vector<std::int64_t> counts(sorted.size() + 1);
   for (const float product : products) {
     ++counts[static_cast<std::size_t>(
@@ -95,7 +95,7 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
       : WidthIndex(std::move(search)), codes_(std::move(codes)) {}
 
  private:
-  // The best eligible keys by their codes.
+  // Finds the best eligible keys by their codes.
   absl::Status Find(const ScanQuery& query, const KeyRows::Eligible& eligible,
                     std::int64_t width, FoundKeys& found) const override {
     thread_local std::vector<float> unit, table, products;

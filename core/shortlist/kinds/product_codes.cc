@@ -12,10 +12,10 @@
 namespace attendant {
 namespace {
 
-// Keys that centroids are learned from.
+// Number of keys that centroids are learned from.
 constexpr std::int64_t kTrainingKeys = 64 * 256;
 
-// Positions of keys by chance.
+// Returns positions of keys chosen at random.
 std::vector<std::int64_t> SamplePositions(std::int64_t key_count,
                                           std::uint64_t seed) {
   std::vector<std::int64_t> positions(static_cast<std::size_t>(key_count));
@@ -107,7 +107,7 @@ absl::Status ProductCodes::EncodePart(MatrixView keys,
         scores[c] += component * of_component[c];
       }
     }
-    // The first of equals; none is selected if a score is NaN.
+    // Takes the first of equal scores; finds none if a score is NaN.
     const bool found =
         kernels.SelectAtLeast(scores, centroid_count,
                               kernels.Max(scores, centroid_count), best) > 0;

@@ -93,7 +93,7 @@ absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
   const bool by_width = query.goals.probe_count > 0;
   const double recall =
       query.goals.recall > 0 ? query.goals.recall : options_.target_recall;
-  // The width for a share of eligible rows among those met.
+  // Returns the width for `rate`, the share of eligible rows among those met.
   const auto width_for = [&](double rate) {
     return by_width
                ? std::optional(static_cast<double>(query.goals.probe_count))
@@ -103,7 +103,7 @@ absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
       options_.masks_first ? 1
                            : static_cast<double>(eligible.count) /
                                  static_cast<double>(keys_.key_count()));
-  // Who names a width wants it, short of what floats take.
+  // A width named by the caller is used unless scoring from floats costs less.
   const double most = by_width ? keys_.CostOfFloats(eligible)
                                : keys_.CostOfAll(query, state, eligible);
   while (width && curve_->cost.At(*width) < most) {
@@ -113,13 +113,13 @@ absl::StatusOr<bool> WidthSearch::FindEnough(const ScanQuery& query,
     const auto found_count = static_cast<std::int64_t>(found.positions.size());
     if (found_count >= wanted) {
       if (eligible.all || by_width || options_.masks_first) return true;
-      // What is eligible may be near to the query, or far from it.
+      // Eligible rows may be nearer to the query than others, or farther.
       const std::optional<double> needed = width_for(
           static_cast<double>(std::max<std::int64_t>(1, found_count)) /
           static_cast<double>(found.met_count));
       if (!needed) return false;
       if (*needed <= *width * 1.1) return true;
-      // Looks again from the start: let that be worth it.
+      // The next look starts over, so it must be wide enough to be worth it.
       width = std::max(*needed, 1.5 * *width);
     } else if (found.exhausted) {
       return false;

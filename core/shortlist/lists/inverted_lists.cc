@@ -51,7 +51,7 @@ ListSums InvertedLists::SumKeys(bool normalise, int thread_count) const {
     }
     sums.squares[l] = square_sum;
   };
-  // Parts of as many keys.
+  // The parts have equal numbers of keys.
   ForEachPart(key_count(), thread_count,
               [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t l = ListFrom(begin); l < ListFrom(end); ++l) {
@@ -111,7 +111,7 @@ double InvertedLists::max_norm() const {
     return std::sqrt(static_cast<double>(dim)) *
            std::numeric_limits<float>::max();
   }
-  // Codes are of what keys are off their means.
+  // Codes are of the differences between keys and their means.
   return KeyCodes::kSlack * (means->codes.max_norm() + codes.max_norm());
 }
 
@@ -175,7 +175,8 @@ absl::Status InvertedLists::CheckRows(std::int64_t row_count) const {
   return absl::OkStatus();
 }
 
-// |k - m|^2 = |k|^2 - 2 k . m + |m|^2: of floats, right to 10^-6 of the norms.
+// |k - m|^2 = |k|^2 - 2 k . m + |m|^2: in floats accurate to 10^-6 of the
+// norms.
 double InvertedLists::MeanSquareDistance(bool normalise) const {
   constexpr std::int64_t kBlockKeys = 256;
   float products[kBlockKeys];

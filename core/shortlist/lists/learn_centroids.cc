@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kIterations = 10;
 
-// FAISS's parallel regions run in the calling thread alone while this lives.
-// The setting belongs to that thread: others are left as they are.
+// While this lives, FAISS's parallel regions run in the calling thread alone.
+// The setting belongs to the calling thread; other threads are not affected.
 class SingleThreadedOpenMp {
  public:
   SingleThreadedOpenMp() : thread_count_(omp_get_max_threads()) {
@@ -37,9 +37,9 @@ class SingleThreadedOpenMp {
 
 struct CancelledBuild : std::exception {};
 
-// Where FAISS's k-means looks for nearest centroids: in our kernels, which are
-// several times faster than Debian's SSE2 build, and call no BLAS, whose
-// threads would be beyond our control.
+// Finds nearest centroids for FAISS's k-means by our kernels, which are several
+// times faster than Debian's SSE2 build and do not call BLAS, whose threads
+// would be beyond our control.
 class CentroidTable : public faiss::Index {
  public:
   CentroidTable(MatrixView rows, const LearnOptions& options)
@@ -61,8 +61,8 @@ class CentroidTable : public faiss::Index {
     ntotal = 0;
   }
 
-  // k is 1 in k-means, and x all rows. FAISS adds the distances up for those
-  // who want to see how they fall, which nobody does here.
+  // In k-means k is 1, and x holds all rows. FAISS adds up the distances for
+  // callers who want to see how they decrease; nothing here uses them.
   void search(idx_t n, const float* x, idx_t, float* distances, idx_t* labels,
               const faiss::SearchParameters*) const override {
     if (x != rows_.data || n != rows_.row_count) {
@@ -105,8 +105,8 @@ absl::StatusOr<std::vector<float>> LearnCentroids(MatrixView rows,
     parameters.niter = kIterations;
     parameters.spherical = options.spherical;
     parameters.seed = static_cast<int>(options.seed & 0x7fffffff);
-    // The caller chose the sample: no warning of a small one (FAISS would
-    // print it), and no cut of a large one.
+    // The caller chose the sample: FAISS must not warn of a small one (it would
+    // print the warning), nor cut a large one.
     parameters.min_points_per_centroid = 1;
     parameters.max_points_per_centroid =
         static_cast<int>(rows.row_count / options.centroid_count + 1);

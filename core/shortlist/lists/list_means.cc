@@ -14,12 +14,12 @@
 namespace attendant {
 namespace {
 
-// Lists that the best keys are expected to be in, as far as matters.
+// Number of lists that are expected to hold the best keys.
 constexpr std::size_t kBestLists = 16;
 
-// The lists whose scores are best, and how many of their keys are above
-// something. Loops go over all kBestLists, of which some may have no keys, and
-// choose one number at a time: without a branch.
+// The lists with the best scores, and how many of their keys are above a score.
+// Loops run over all kBestLists, some of which may have no keys, and select
+// numbers without branching.
 class BestLists {
  public:
   BestLists(const ListMeans& means, std::span<const float> scores) {
@@ -32,7 +32,8 @@ class BestLists {
     std::size_t size = 0;
     for (const std::int32_t list : best) {
       const auto l = static_cast<std::size_t>(list);
-      // One without keys promises nothing, and one key is where its mean is.
+      // A list without keys promises nothing. A list of one key has it at its
+      // mean.
       if (!ListMeans::IsPromise(means.reaches[l])) break;
       const float reach = means.reaches[l];
       least_ = std::min(least_, scores[l] - reach);
@@ -44,7 +45,7 @@ class BestLists {
     }
   }
 
-  // Of the scores, and of the products with the means.
+  // The greatest score, and the least product with a mean.
   float most() const { return most_; }
   float least() const { return least_; }
   double key_count() const {
@@ -53,8 +54,9 @@ class BestLists {
     return sum;
   }
 
-  // Keys that are expected to score more. The normal distribution is a logistic
-  // one of a cubic (Bowling et al. 2009), off by .00014 at most.
+  // Returns how many keys are expected to score more than `score`. Approximates
+  // the normal distribution by a logistic one of a cubic (Bowling et al. 2009),
+  // whose error is at most .00014.
   double CountAbove(float score) const {
     constexpr float kMaxDeviations = 9;
     std::array<float, kBestLists> deviations;
@@ -83,7 +85,7 @@ class BestLists {
   }
 
  private:
-  // Of a single key: above what is less, below what is more.
+  // Inverse deviation of a single key: a step from below it to above it.
   static constexpr float kStep = 1e30f;
 
   float most_ = 0;
@@ -98,7 +100,7 @@ class BestLists {
 float ListMeans::ExpectedScore(std::span<const float> scores, double k) const {
   constexpr int kHalvings = 8;
   const BestLists lists(*this, scores);
-  // Of few keys in all, about half are above the middle.
+  // If there are few keys in all, about half of them are above the middle.
   const double wanted = std::min(k, lists.key_count() / 2);
   float low = lists.least();
   float high = lists.most();
@@ -161,7 +163,7 @@ void ListMeans::ScoreListsByCode(std::span<const CodeQuery> queries,
   codes.Logits(queries, bits, 0, blocks, stride, scores);
   for (std::size_t q = 0; q < queries.size(); ++q) {
     float* of_query = scores + static_cast<std::int64_t>(q) * stride;
-    // Nobody asks here which is the greatest.
+    // The greatest score is not used here.
     ActiveKernels().AddMax(reaches.data(), list_count(), of_query);
   }
 }

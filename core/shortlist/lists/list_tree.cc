@@ -11,7 +11,7 @@
 namespace attendant {
 namespace {
 
-// Clusters of lists while they are merged, in a row without gaps.
+// Clusters of lists while they are merged, stored without gaps.
 class Clusters {
  public:
   Clusters(MatrixView means, std::span<const std::int64_t> key_counts)
@@ -34,7 +34,8 @@ class Clusters {
     double cost = std::numeric_limits<double>::infinity();
   };
 
-  // What costs least to merge with c; `preferred`, if it costs no more.
+  // Returns the cluster that costs least to merge with c; `preferred` if no
+  // other costs less.
   Neighbour NearestOf(std::size_t c, std::size_t preferred) {
     ActiveKernels().DotRows(Mean(c), means_.data(),
                             static_cast<std::int64_t>(size()), dim_,
@@ -48,8 +49,8 @@ class Clusters {
     return nearest;
   }
 
-  // Makes a and b one, which is `node` of the tree and takes the place of the
-  // lesser; the last cluster takes that of the other.
+  // Merges clusters a < b into `node` of the tree, which takes the place of a;
+  // the last cluster takes the place of b.
   void Merge(std::size_t a, std::size_t b, std::int32_t node) {
     const double count = key_counts_[a] + key_counts_[b];
     const double share = count > 0 ? key_counts_[b] / count : 0.5;
@@ -80,7 +81,8 @@ class Clusters {
     ActiveKernels().DotRows(Mean(c), Mean(c), 1, dim_, &square);
     return square;
   }
-  // Of c, whose products are those last taken, and another.
+  // Returns the cost of merging `other` with c, for which products_ were
+  // computed last.
   double Cost(std::size_t c, std::size_t other) const {
     const double count = key_counts_[c] + key_counts_[other];
     if (count == 0) return 0;
@@ -89,7 +91,7 @@ class Clusters {
                           2 * double{products_[other]});
     const double cost =
         key_counts_[c] * key_counts_[other] / count * square_distance;
-    // Means may be too large for their products.
+    // Means may be so large that their products overflow.
     return std::isfinite(cost) ? cost : std::numeric_limits<double>::max();
   }
 
@@ -101,19 +103,20 @@ class Clusters {
   std::vector<float> products_;
 };
 
-// A node of the tree: lists come first, then what they are merged into.
+// A node of the tree. Lists come first, then the nodes they are merged into.
 struct Node {
   std::int32_t first = -1;
   std::int32_t second = -1;
   double cost = 0;
 };
 
-// All nodes, each after those it was made of.
+// Returns all nodes, each after the nodes it was made of.
 std::vector<Node> MakeNodes(MatrixView means,
                             std::span<const std::int64_t> key_counts) {
   std::vector<Node> nodes(key_counts.size());
   Clusters clusters(means, key_counts);
-  // Each cluster's nearest comes after it, until two are each other's.
+  // Each cluster in the chain is followed by its nearest one, until two are
+  // each other's nearest.
   std::vector<std::int32_t> chain;
   std::vector<std::size_t> cluster_of(2 * key_counts.size());
   std::iota(cluster_of.begin(), cluster_of.end(), 0);
@@ -129,9 +132,9 @@ std::vector<Node> MakeNodes(MatrixView means,
     const Clusters::Neighbour nearest = clusters.NearestOf(c, before);
     if (chain.size() == 1 || nearest.cluster != before) {
       const std::int32_t next = clusters.node(nearest.cluster);
-      // What was merged lies no nearer than its parts did, but for rounding:
-      // then a chain may come back to where it was. From there on it goes
-      // elsewhere, as each step costs less than the one before.
+      // A merged cluster lies no nearer than its parts did, except for
+      // rounding, which may lead a chain back to where it was. From there it
+      // continues elsewhere, since each step costs less than the one before.
       chain.erase(std::find(chain.begin(), chain.end(), next), chain.end());
       chain.push_back(next);
       continue;
@@ -141,7 +144,7 @@ std::vector<Node> MakeNodes(MatrixView means,
     const auto cost_of = [&nodes](std::int32_t n) {
       return nodes[static_cast<std::size_t>(n)].cost;
     };
-    // Rounding must not make a node cheaper than what it is made of.
+    // Rounding must not make a node cheaper than its parts.
     nodes.push_back({clusters.node(before), top,
                      std::max({nearest.cost, cost_of(top),
                                cost_of(clusters.node(before))})});
@@ -162,7 +165,7 @@ ListTree::ListTree(MatrixView means, std::span<const std::int64_t> key_counts)
     : places_(key_counts.size()) {
   const std::vector<Node> nodes = MakeNodes(means, key_counts);
   const std::size_t list_count = key_counts.size();
-  // Numbers of lists below each node, then the place of its first.
+  // Numbers of lists below each node, then the place of its first list.
   std::vector<std::int32_t> sizes(nodes.size(), 1);
   for (std::size_t n = list_count; n < nodes.size(); ++n) {
     sizes[n] = sizes[static_cast<std::size_t>(nodes[n].first)] +
@@ -180,7 +183,8 @@ ListTree::ListTree(MatrixView means, std::span<const std::int64_t> key_counts)
     merges_.push_back(
         {begins[static_cast<std::size_t>(nodes[n].second)], nodes[n].cost});
   }
-  // What is made of others stays after them, costing no less.
+  // A stable sort keeps a merge after the merges of its parts, since it costs
+  // no less.
   std::stable_sort(
       merges_.begin(), merges_.end(),
       [](const Merge& a, const Merge& b) { return a.cost < b.cost; });

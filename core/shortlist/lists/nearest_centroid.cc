@@ -42,7 +42,7 @@ NearestCentroid::NearestCentroid(MatrixView centroids)
   }
   const float most = *std::min_element(minus_half_square_norms_.begin(),
                                        minus_half_square_norms_.end());
-  // Of the half square norm, of what it is taken from, and of sums with it.
+  // Rounding of the half square norm, of its terms, and of sums with it.
   addition_error_ = 8 * std::exp2(-24) * -most;
 }
 
@@ -53,7 +53,7 @@ void NearestCentroid::FindRows(MatrixView rows, Take take,
   scratch.scores.resize(static_cast<std::size_t>(kBlockRows * stride()));
   scratch.greatest.resize(static_cast<std::size_t>(kBlockRows * part_count()));
   scratch.positions.resize(static_cast<std::size_t>(centroids_.row_count));
-  // Of each row, which of the coded queries is it; -1: it has no codes.
+  // For each row, the index of its coded query; -1 if it has no codes.
   CodeQuery queries[kBlockRows];
   std::int64_t query_of[kBlockRows];
   std::size_t query_count = 0;
@@ -112,7 +112,7 @@ std::int32_t NearestCentroid::FindByFloats(std::span<const float> row,
                   scores.data());
   const float best = kernels.AddMax(minus_half_square_norms_.data(),
                                     centroid_count, scores.data());
-  // None is selected if the scores of an enormous row are NaN.
+  // If the scores of an enormous row are NaN, nothing is selected.
   const std::int64_t equal_count = kernels.SelectAtLeast(
       scores.data(), centroid_count, best, scratch.positions.data());
   return equal_count > 0 ? scratch.positions[0] : 0;
@@ -146,7 +146,7 @@ std::int32_t NearestCentroid::FindByCodes(std::span<const float> row,
   const float* greatest_of = scratch.greatest.data() + query * part_count();
   const float greatest =
       *std::max_element(greatest_of, greatest_of + part_count());
-  // Whatever is so much below the greatest cannot be the best.
+  // A centroid this far below the greatest score cannot be the nearest.
   const float least = greatest - 2 * (error * codes_.max_scale() + margin);
   std::int32_t* positions = scratch.positions.data();
   std::int64_t position_count = 0;

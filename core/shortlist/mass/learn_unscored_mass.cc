@@ -19,21 +19,21 @@
 namespace attendant {
 namespace {
 
-// Keys that stand for the covariance within lists.
+// Number of keys that represent the covariance within lists.
 constexpr std::int64_t kDirections = UnscoredMass::kMaxDirections;
-// Sample queries of each kind.
+// Number of sample queries of each kind.
 constexpr std::int64_t kTrialQueries = 128;
-// Trust is learned from so many trials next to each other in height, and the
-// next from those a step on.
+// Trust is learned from windows of kWindow trials that are adjacent in height;
+// windows are kWindowStep trials apart.
 constexpr std::size_t kWindow = 128;
 constexpr std::size_t kWindowStep = 32;
 constexpr std::size_t kMinTrials = 16;
-// Of them, so many are to be held.
+// Share of the trials whose intervals are to hold.
 constexpr double kCoverage = 0.95;
-// Where all keys are eligible, fewer than a guess draws: k then holds for
-// queries that are somewhat unlike any sample, too.
+// Draws of a trial if all keys are eligible: fewer than a guess makes, so that
+// k also holds for queries that are somewhat unlike any sample.
 constexpr std::int64_t kTrialDraws = 9;
-// Nothing is taken to be better than this, whatever so few queries say.
+// Least values that are learned, whatever the few trials say.
 constexpr double kMinLogDeviation = 0.002;
 constexpr double kMinUnseenFactor = 0.003;
 constexpr std::int64_t kPassKeys = 1024;
@@ -75,11 +75,11 @@ class UnscoredMassLearner {
   struct Trial {
     VisitedMass visited;
     double sharpness = 1;
-    double log_rest = kMinusInfinity;  // the truth
+    double log_rest = kMinusInfinity;  // true value
     double log_predicted = kMinusInfinity;
     UnscoredMass::Draws draws;
 
-    // Predictions are of all keys, whatever is eligible.
+    // Predictions are of all keys, eligible or not.
     double LogRatio() const {
       return log_rest - log_predicted - std::log(visited.eligible_rate);
     }
@@ -107,7 +107,7 @@ class UnscoredMassLearner {
     const auto dim = static_cast<std::size_t>(lists_.dim);
     return std::span(queries_).subspan(i * dim, dim);
   }
-  // By sharpness.
+  // Returns the logs of sums by sharpness.
   float* LogSums(int rate, std::size_t query, std::int64_t list) {
     const std::int64_t of_query =
         rate * static_cast<std::int64_t>(selves_.size()) +
@@ -115,13 +115,13 @@ class UnscoredMassLearner {
     return log_sums_.data() + (of_query * lists_.list_count() + list) *
                                   static_cast<std::int64_t>(kSharpnessCount);
   }
-  // Of every so-and-so-many-th key, the first is eligible.
+  // The first of every StrideOf(rate) keys is eligible.
   static std::int64_t StrideOf(int rate) {
     return std::int64_t{1} << (2 * rate);
   }
 
-  // Sets `rest` to a key less its list's mean and what it has along it, whose
-  // square it returns.
+  // Sets `rest` to the key minus its list's mean and minus its component along
+  // the mean. Returns the square of that component.
   double Split(std::int64_t list, double mean_norm, std::int64_t position,
                std::vector<double>& rest) const {
     const std::span<const float> key = Key(position);
@@ -146,8 +146,8 @@ class UnscoredMassLearner {
 
   // Sums over the keys of a list.
   struct KeySums {
-    double along = 0;  // squares of what they have along their list's mean
-    double rest = 0;   // and of the rest
+    double along = 0;  // squares of components along the list's mean
+    double rest = 0;   // squares of the rest
   };
 
   void TakeOver(const UnscoredMass& known) {
@@ -204,7 +204,8 @@ class UnscoredMassLearner {
     return sums;
   }
 
-  // Those in which every so-and-so-many-th key lies from its list's mean.
+  // Chooses as directions those in which keys at equal intervals lie from their
+  // lists' means.
   void ChooseDirections() {
     const std::int64_t key_count = lists_.key_count();
     const auto dim = static_cast<std::size_t>(lists_.dim);
@@ -221,7 +222,7 @@ class UnscoredMassLearner {
                 mass_.directions_.data() + static_cast<std::size_t>(i) * dim);
       square_sum += SquareNorm(rest);
     }
-    // So that the mean of x'x has trace 1.
+    // Gives the mean of x'x trace 1.
     const double mean_square = square_sum / static_cast<double>(count);
     const auto scale =
         static_cast<float>(mean_square > 0 ? 1 / std::sqrt(mean_square) : 0);
@@ -229,9 +230,9 @@ class UnscoredMassLearner {
     mass_.CodeDirections(options_.seed);
   }
 
-  // What was asked; or keys, which are then not counted. And vectors between a
-  // random direction and a key whose components are out of order, which no key
-  // need be near to.
+  // Draws queries: those that were asked; otherwise keys, which are left out of
+  // their own sums. In addition, vectors between a random direction and a key
+  // with permuted components, which need not be near to any key.
   void DrawQueries() {
     const auto dim = static_cast<std::size_t>(lists_.dim);
     std::vector<float> query(dim);
@@ -274,12 +275,12 @@ class UnscoredMassLearner {
            std::exp2(static_cast<double>(sharpness)) / mass_.key_norm_;
   }
 
-  // False if cancelled.
+  // Returns false if cancelled.
   bool SumLists() {
     log_sums_.assign(kLearnedRates * selves_.size() * kSharpnessCount *
                          static_cast<std::size_t>(lists_.list_count()),
                      kMinusInfinityF);
-    // Parts of as many keys.
+    // The parts have equal numbers of keys.
     ForEachPart(lists_.key_count(), options_.thread_count,
                 [this](std::int64_t begin, std::int64_t end) {
                   SumLists(lists_.ListFrom(begin), lists_.ListFrom(end));
@@ -287,7 +288,8 @@ class UnscoredMassLearner {
     return !IsCancelled(options_.cancelled);
   }
 
-  // A few queries at a time, so that their products stay in the second cache.
+  // Takes a few queries at a time, so that their products stay in the
+  // second-level cache.
   void SumLists(std::int64_t list_begin, std::int64_t list_end) {
     const auto query_count = static_cast<std::int64_t>(selves_.size());
     std::vector<float> products(
@@ -311,8 +313,9 @@ class UnscoredMassLearner {
     }
   }
 
-  // Adds so many keys of the list from position `begin` on to the sums of so
-  // many queries from `first` on, in the room of `products` and `eligible`.
+  // Adds key_count keys of the list, from position `begin` on, to the sums of
+  // query_count queries, from `first` on. `products` and `eligible` are
+  // scratch.
   void SumBlock(std::int64_t list, std::int64_t begin, std::int64_t key_count,
                 std::int64_t first, std::int64_t query_count,
                 std::vector<float>& products, std::vector<float>& eligible) {
@@ -331,8 +334,8 @@ class UnscoredMassLearner {
     }
   }
 
-  // From products of the query with keys from `begin` on to logits of the least
-  // sharpness; a key's own is left out.
+  // Turns products of the query with keys from `begin` on into logits of the
+  // least sharpness; leaves out the key that the query was made of.
   void ToLogits(std::size_t query, std::int64_t begin,
                 std::span<float> products) const {
     const auto count = static_cast<std::int64_t>(products.size());
@@ -351,7 +354,7 @@ class UnscoredMassLearner {
     }
   }
 
-  // The logits of the eligible keys, in `room`.
+  // Copies the logits of the eligible keys to `room` and returns them.
   static std::span<float> EligibleOf(int rate, std::int64_t begin,
                                      std::span<const float> logits,
                                      std::vector<float>& room) {
@@ -365,8 +368,8 @@ class UnscoredMassLearner {
   }
 
   // Adds keys of the list, with logits of the least sharpness, which are
-  // overwritten. As every sharpness is twice the last, its exps are the squares
-  // of the last's: of relative error 2^-21 x 2^7.
+  // overwritten. Every sharpness is twice the previous one, so its exps are the
+  // squares of the previous exps, with a relative error of 2^-21 x 2^7.
   void AddKeys(int rate, std::size_t query, std::int64_t list,
                std::span<float> logits) {
     static_assert(kSharpnessCount == kPowers + 1);
@@ -390,7 +393,8 @@ class UnscoredMassLearner {
     }
   }
 
-  // False if nothing can be measured: codes are of no use, or lists empty.
+  // Returns false if nothing can be measured: codes are not usable, or lists
+  // are empty.
   bool Measure() {
     for (int rate = 0; rate < kLearnedRates; ++rate) {
       if (!MeasureRate(rate)) return false;
@@ -420,7 +424,8 @@ class UnscoredMassLearner {
     for (std::vector<Trial>& of_sharpness : trials) {
       Measures measures = MeasureTrials(std::move(of_sharpness));
       if (measures.empty()) {
-        // Hardly anything was visited, as where most keys are not eligible.
+        // Hardly any trial visited anything, as may happen if most keys are not
+        // eligible.
         if (rate == 0) return false;
         measures = mass_.measures_[mass_.measures_.size() - kSharpnessCount];
       }
@@ -429,8 +434,8 @@ class UnscoredMassLearner {
     return true;
   }
 
-  // Tries queries from `begin` to `end` at all sharpnesses. False if codes are
-  // of no use to one.
+  // Tries queries from `begin` to `end` at all sharpnesses. Returns false if
+  // codes are not usable for one of them.
   bool TryQueries(int rate, std::span<const ListPart> parts, std::int64_t begin,
                   std::int64_t end, std::vector<std::vector<Trial>>& trials) {
     CodedQuery coded;
@@ -467,7 +472,7 @@ class UnscoredMassLearner {
         trial.draws =
             UnscoredMass::Draw(parts, trial.visited, prediction,
                                rate == 0 ? kTrialDraws : UnscoredMass::kDraws);
-        // These end here.
+        // The objects that these refer to are reused for the next query.
         trial.visited.coded = nullptr;
         trial.visited.scores = {};
         trial.visited.lists = {};
@@ -476,7 +481,8 @@ class UnscoredMassLearner {
     return true;
   }
 
-  // Where all lists are visited, nothing is guessed.
+  // Chooses the lists that a query visits. If all lists are visited, nothing is
+  // guessed.
   void Choose(std::span<const float> scores, int rate,
               std::vector<std::int32_t>& chosen) const {
     std::int64_t count = options_.probe_counts[static_cast<std::size_t>(rate)];
@@ -515,7 +521,8 @@ class UnscoredMassLearner {
     trial.log_rest = UnscoredMass::LogSum(rest);
   }
 
-  // From trials next to each other in height. Empty: there are too few.
+  // Measures trials that are adjacent in height. Returns an empty list if there
+  // are too few.
   static Measures MeasureTrials(std::vector<Trial> trials) {
     std::erase_if(trials, [](const Trial& trial) {
       return !std::isfinite(trial.Height());
@@ -550,8 +557,9 @@ class UnscoredMassLearner {
     return count == 0 ? 0 : sum / count;
   }
 
-  // Of one more ratio from `bias`, the mean of those of the trials: 1.96 of it
-  // hold 95 % (Student's distribution, by its first terms).
+  // Returns the deviation of one more ratio from `bias`, the mean of the
+  // trials' ratios, such that 1.96 deviations hold 95 % (Student's
+  // distribution, by its first terms).
   static double LogDeviation(Trials trials, double bias) {
     double square_sum = 0;
     double count = 0;
@@ -568,7 +576,8 @@ class UnscoredMassLearner {
     return student * std::sqrt(square_sum / freedom * (1 + 1 / count));
   }
 
-  // With which the intervals of a share of kCoverage of the trials hold.
+  // Returns the factor with which the intervals of a share kCoverage of the
+  // trials hold.
   static double UnseenFactorOf(Trials trials, const Trust& trust) {
     std::vector<double> needed;
     for (const Trial& trial : trials) {
@@ -579,14 +588,14 @@ class UnscoredMassLearner {
     }
     if (needed.empty()) return kMinUnseenFactor;
     std::sort(needed.begin(), needed.end());
-    // Of n numbers and one more from the same source, any is as likely to be
-    // the greatest.
+    // Of n numbers and one more from the same source, each is equally likely to
+    // be the greatest.
     const auto count = static_cast<double>(needed.size());
     const double at = std::min(count, std::ceil(kCoverage * (count + 1)));
     return std::max(kMinUnseenFactor, needed[static_cast<std::size_t>(at) - 1]);
   }
 
-  // With which the trial's interval just holds the truth.
+  // Returns the factor with which the trial's interval just holds the truth.
   static double NeededFactor(const Trial& trial, const Trust& known) {
     const VisitedMass& visited = trial.visited;
     const UnscoredGuess guess =
@@ -597,8 +606,8 @@ class UnscoredMassLearner {
     const double log_guess = LogAdd(visited.log_sum, guess.log_sum);
     const double error =
         std::abs(log_guess - LogAdd(visited.log_sum, trial.log_rest));
-    // A log-normal distribution's deviation r, as a share of its guess, makes
-    // an interval of 1.96 s + s^2 / 2 each way with s^2 = log(1 + r^2).
+    // If a log-normal distribution has deviation r as a share of its guess, its
+    // interval is 1.96 s + s^2 / 2 each way, with s^2 = log(1 + r^2).
     const double spread =
         std::sqrt(kNormalDeviations * kNormalDeviations + 2 * error) -
         kNormalDeviations;
@@ -615,7 +624,7 @@ class UnscoredMassLearner {
   std::mt19937_64 random_;
   UnscoredMass mass_;
   std::vector<float> queries_;        // [selves_.size(), dim]
-  std::vector<std::int64_t> selves_;  // positions of keys; -1: it is none
+  std::vector<std::int64_t> selves_;  // positions of keys; -1: not a key
   // [kLearnedRates, queries, lists, kSharpnessCount]
   std::vector<float> log_sums_;
 };

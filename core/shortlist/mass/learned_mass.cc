@@ -44,8 +44,8 @@ void LearnedMass::Asked(std::span<const float> query) {
   const std::uint64_t place =
       before < kKeptQueries ? before : RandomBits(0, before) % (before + 1);
   if (place >= kKeptQueries) return;
-  // Who has it may be of the idle share: no query waits for that, nor is it
-  // missed among those that are kept.
+  // The holder of the lock may be a background thread. No query waits for it;
+  // the query is dropped instead, which the sample does not miss.
   if (!mutex_.TryLock()) return;
   std::ranges::copy(query,
                     kept_.begin() + static_cast<std::ptrdiff_t>(place * dim_));
@@ -86,7 +86,7 @@ void LearnedMass::Store(UnscoredMass mass) {
     mass_.Store(std::make_shared<const UnscoredMass>(std::move(mass)));
     ++learned_count_;
   }
-  // Nobody asks so often.
+  // No index is asked this often.
   constexpr std::int64_t kMost = std::int64_t{1} << 56;
   due_count_ = std::min(kMost, due_count_.load()) * kDueFactor;
 }

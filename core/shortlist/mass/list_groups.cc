@@ -16,14 +16,15 @@
 namespace attendant {
 namespace {
 
-// Beyond this variance of a logit its code says too little of exp(logit).
+// If the variance of a logit exceeds this, its code says too little of
+// exp(logit).
 constexpr double kMaxVariance = 0.5;
-// What 95 % of means of kDraws skewed draws are below, in deviations.
+// 95 % of means of kDraws skewed draws are below this many deviations.
 constexpr double kOneSided = 2;
 
 double NormalBelow(double x) { return std::erfc(-x / std::numbers::sqrt2) / 2; }
 
-// E max(0, 1 - x) of a log-normal x with this mean, whose log has this
+// Returns E max(0, 1 - x) for a log-normal x with this mean, whose log has this
 // variance.
 double MeanBelowOne(double mean, double variance) {
   if (mean <= 0) return 1;
@@ -70,7 +71,7 @@ bool ListGroups::Start() {
   return MakeGroups(log_predicted);
 }
 
-// Those that a query visits, and those that known keys are in.
+// Returns the lists that a query visits, and those that hold known keys.
 std::vector<std::int32_t> ListGroups::ChooseLists() {
   const InvertedLists& lists = *input_.lists;
   const std::int64_t stride =
@@ -223,8 +224,8 @@ VisitedMass ListGroups::Visited(std::span<const std::int32_t> visited) const {
   return mass;
 }
 
-// Those that hold most, and others by systematic draws: one uniform number for
-// all.
+// Scores the lists predicted to hold most, and draws others systematically,
+// with one uniform number for all draws.
 void ListGroups::DrawLists(std::vector<float>& log_predicted) {
   const auto list_count = static_cast<std::int64_t>(log_predicted.size());
   std::vector<std::int32_t> most;
@@ -258,7 +259,8 @@ void ListGroups::DrawLists(std::vector<float>& log_predicted) {
   }
 }
 
-// A list drawn with probability p stands for 1 / p - 1 that were not.
+// A list drawn with probability p represents 1 / p - 1 lists that were not
+// drawn.
 void ListGroups::AddDrawn(std::int64_t list, double probability,
                           float log_predicted) {
   const ScoredList& scored = AddScored(list);
@@ -286,7 +288,8 @@ ListGroups::Mean ListGroups::MeanOfDrawn(Function function) const {
     const double off = drawn.weight * (function(drawn) - mean.value);
     square_sum += off * off;
   }
-  // As many draws of one weight would say as much.
+  // Effective number of draws: this many draws of equal weight would say as
+  // much.
   const double count = weight * weight / square_weight;
   mean.deviation =
       count > 1
@@ -354,8 +357,8 @@ void ListGroups::Open(std::size_t group, std::vector<RowIndex>& rows,
   log_shares.assign(logits_.begin() + begin, logits_.begin() + end);
 }
 
-// Keys are drawn by their weights w, under which exp(logit) / w is log-normal
-// of mean 1 where codes say w, and of its list's ratio where w was predicted.
+// Keys are drawn by their weights w. exp(logit) / w is log-normal, with mean 1
+// if w is from codes, or with its list's ratio as mean if w was predicted.
 double ListGroups::LogExcess(double growth) const {
   double log_excess = kMinusInfinity;
   for (const ScoredList& scored : scored_) {
@@ -364,7 +367,7 @@ double ListGroups::LogExcess(double growth) const {
         scored.log_sum + std::log(MeanBelowOne(1 / growth, scored.variance)));
   }
   if (log_rest_ == kMinusInfinity) return log_excess;
-  // Nothing is known of a rest that no draw met; it is small then.
+  // If no draw met the rest, nothing is known of it; it is then small.
   double share = 1;
   if (!drawn_.empty()) {
     const Mean below = MeanOfDrawn([&](const DrawnList& drawn) {

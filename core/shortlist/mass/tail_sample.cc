@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// Blocks that are passed at once.
+// Blocks that are skipped at once.
 constexpr std::size_t kGroupBlocks = 16;
 
 }  // namespace
@@ -36,7 +36,7 @@ std::size_t TailSample::EndOf(std::size_t chunk) const {
              : sums_.size();
 }
 
-// In four sums, as one waits for each addition.
+// Uses four sums, because an addition waits for the one before it.
 double TailSample::SumOf(std::size_t first_block, std::size_t end_block) const {
   double sums[4] = {};
   std::size_t b = first_block;
@@ -77,8 +77,8 @@ void TailSample::DrawBlocks(std::int64_t count, std::uint64_t seed,
   };
   const double log_sum = LogSum();
   if (log_sum == kMinusInfinity) return;
-  // Draw j is where the shares of the blocks, one after the other, pass
-  // (j + u_j) / count.
+  // Draw j is the block at which the cumulative share of the blocks passes (j +
+  // u_j) / count.
   const auto place_of = [&](std::int64_t j) {
     return (static_cast<double>(j) +
             uniform(2 * static_cast<std::uint64_t>(j))) /
@@ -97,7 +97,7 @@ void TailSample::DrawBlocks(std::int64_t count, std::uint64_t seed,
       const double after = passed + SumOf(first, last) * factor;
       // Most groups have no draw.
       for (std::size_t b = first; b < last && next < after; ++b) {
-        // A group's sum may be rounded to more than its blocks'.
+        // A group's sum may be rounded to more than that of its blocks.
         if (sums_[b] == 0) continue;
         passed += sums_[b] * factor;
         while (j < count && next < passed) {

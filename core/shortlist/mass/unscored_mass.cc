@@ -15,10 +15,11 @@ namespace attendant {
 namespace {
 
 constexpr auto kBlockRows = static_cast<std::size_t>(kCodeRows);
-// Which blocks are drawn says more than what codes lack.
+// 4 bits suffice: the choice of blocks contributes more variance than the
+// codes.
 constexpr CodeBits kBits = CodeBits::k4;
-// Draws are off by about as much: a prediction that is off by less stands
-// alone.
+// A prediction whose deviation is below that of draws, which is about this, is
+// used without draws.
 constexpr double kMaxLogDeviation = 0.2;
 constexpr double kMaxOtherSpread = 0.1;
 struct BlockDraw {
@@ -30,7 +31,7 @@ struct BlockDraw {
 };
 
 // Sets the block of a list that holds the key at `place`, a share of the list,
-// and the inverse of its probability within the list; asks for its codes.
+// and the inverse of its probability within the list. Prefetches its codes.
 void DrawBlock(double place, BlockDraw& draw) {
   const InvertedLists& lists = *draw.part->lists;
   const auto l = static_cast<std::size_t>(draw.list);
@@ -50,7 +51,8 @@ void DrawBlock(double place, BlockDraw& draw) {
   lists.PrefetchMean(draw.list);
 }
 
-// Sums of what keys are expected to weigh, `of_key` by list, over a part.
+// Returns the sum over the keys of a part of their expected exp(logit), which
+// is of_key by list.
 double SumOfPart(const ListPart& part, std::span<const float> of_key) {
   float sum = 0;
   ActiveKernels().DotRows(of_key.data(), part.lists->counts.data(), 1,
@@ -65,7 +67,7 @@ double SumOfParts(std::span<const ListPart> parts,
   return sum;
 }
 
-// The same of eligible rows that grow.
+// As SumOfPart, for the eligible rows of a growing part.
 double SumOfGrowing(const GrowingPart& part, std::span<const float> of_key) {
   double sum = 0;
   const auto row_end = static_cast<std::int64_t>(part.list_of.size());
@@ -80,7 +82,7 @@ double SumOfGrowing(const GrowingPart& part, std::span<const float> of_key) {
   return sum;
 }
 
-// Blocks drawn from the lists of parts, one after the other, a step apart.
+// Draws blocks from the lists of the parts, in order, one every `step_`.
 class BlockDraws {
  public:
   BlockDraws(std::span<const float> of_key, double total, double uniform,
@@ -105,7 +107,7 @@ class BlockDraws {
     chunk_sums.resize(static_cast<std::size_t>((list_count - 1) / kChunk + 1));
     ActiveKernels().DotChunks(counts, of_key_.data(), list_count,
                               chunk_sums.data());
-    double before = begin;  // the sum of the lists that were passed
+    double before = begin;  // sum of the lists passed so far
     for (std::size_t c = 0; c < chunk_sums.size(); ++c) {
       const double end = before + chunk_sums[c];
       const std::int64_t first = static_cast<std::int64_t>(c) * kChunk;
@@ -122,8 +124,8 @@ class BlockDraws {
  private:
   void Draw(const ListPart& part, std::int64_t list, double weight,
             double before) {
-    // Sums that were rounded otherwise may leave a target just before a list,
-    // which may have nothing to draw.
+    // Differently rounded sums may leave a target just before a list that has
+    // nothing to draw.
     if (weight <= 0) return;
     for (; target_ < before + weight && count_ < most_; target_ += step_) {
       BlockDraw& draw = draws_[count_++];
@@ -139,13 +141,13 @@ class BlockDraws {
   const double total_;
   const double step_;
   double target_;
-  double passed_ = 0;  // the sum of the parts that were passed
+  double passed_ = 0;  // sum of the parts passed so far
   std::int64_t count_ = 0;
   BlockDraw draws_[UnscoredMass::kDraws];
 };
 
-// Sets the logits of drawn blocks of one part, 16 each, of which keys that are
-// not eligible or of another list have -infinity. Returns how many blocks hold
+// Sets the logits of drawn blocks of one part, 16 each; keys that are not
+// eligible, or are of another list, get -infinity. Returns how many blocks hold
 // an eligible key.
 std::int64_t ScoreBlocks(const VisitedMass& visited,
                          std::span<const BlockDraw> draws, float* logits) {
@@ -158,10 +160,10 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
     blocks[i] = static_cast<std::int32_t>(draws[i].begin / kCodeRows);
     list_of[i] = static_cast<std::int32_t>(draws[i].list);
   }
-  // By all bits of the query, however few the pass reads.
+  // Uses all bits of the query, however few the pass reads.
   lists.codes.LogitsAt(visited.coded->WithFactor(visited.logit_factor), blocks,
                        count, logits);
-  // Scores may come from 4 bits.
+  // Computes products from floats, since scores may come from 4 bits.
   float products[UnscoredMass::kDraws];
   ActiveKernels().DotRowsAt(visited.query.data(), lists.means->means.data(),
                             list_of, count, lists.dim, products);
@@ -279,7 +281,7 @@ UnscoredMass::Trust UnscoredMass::TrustAt(const VisitedMass& visited) const {
   const double sharpness =
       visited.coded->norm() * visited.logit_factor * key_norm_;
   const double height = HeightOf(visited, sharpness);
-  // Both on the scale that they were measured on.
+  // Both on the scale on which they were measured.
   const double place = std::clamp(std::log2(sharpness / kMinSharpness), 0.0,
                                   static_cast<double>(kSharpnessCount - 1));
   const double rate = std::clamp(-std::log2(visited.eligible_rate) / 2, 0.0,
@@ -318,7 +320,7 @@ void UnscoredMass::Predict(const ListMeans& means,
                            std::vector<float>& log_sums) const {
   const auto factor = static_cast<float>(visited.logit_factor);
   const auto norm = static_cast<float>(visited.coded->norm());
-  // What codes err by averages out.
+  // The errors of codes average out.
   static_assert(kMaxDirections % kCodeRows == 0);
   const std::int64_t count = direction_codes_.key_count();
   const CodeQuery query = visited.coded->WithFactor(factor, QueryBits::k8);
@@ -350,7 +352,7 @@ UnscoredMass::Prediction UnscoredMass::PredictParts(
     PredictLists(first, visited, log_sums);
     return {first.log_counts, log_sums};
   }
-  // What grows is in lists that were learned from some key; others hold none.
+  // Growing rows are only in lists that were learned from some key.
   log_counts.resize(first.log_counts.size());
   for (std::size_t l = 0; l < log_counts.size(); ++l) {
     log_counts[l] = ListMeans::IsPromise(first.means->reaches[l]) ? 0 : -1;
@@ -364,8 +366,8 @@ UnscoredMass::Prediction UnscoredMass::PredictParts(
   return {log_counts, log_sums};
 }
 
-// Sets `of_key` to exp(power log M_l - max) of a key of each list, if it has as
-// many as it is predicted for.
+// Sets of_key to exp(power log M_l - max) per key of each list, if the list has
+// as many keys as it is predicted for.
 void UnscoredMass::Prediction::ExpsOfKeys(float power, float max,
                                           std::vector<float>& of_key) const {
   of_key.resize(log_sums.size());
@@ -420,7 +422,7 @@ double UnscoredMass::LogScoreVariance(const ListMeans& means,
                                       const VisitedMass& visited,
                                       const ListExps& exps) {
   if (exps.empty() || !means.codes.usable()) return kMinusInfinity;
-  // Of each list what it holds times the scale of its mean's code.
+  // For each list, its mass times the scale of its mean's code.
   thread_local std::vector<float> scaled;
   const std::size_t count = exps.of_list.size();
   scaled.resize(count);
@@ -436,8 +438,8 @@ double UnscoredMass::LogScoreVariance(const ListMeans& means,
   return 2.0 * exps.max + std::log(variance * square_sum);
 }
 
-// Systematic draws: one uniform number for all, so that lists which hold much
-// are drawn about as often as they are expected to be.
+// Draws systematically, with one uniform number for all draws, so that lists
+// which hold much are drawn about as often as expected.
 UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
                                        const VisitedMass& visited,
                                        const Prediction& prediction,
@@ -465,7 +467,7 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
   if (draws.eligible_count == 0) return draws;
   draws.max =
       kernels.Max(logits, static_cast<std::int64_t>(blocks.size()) * kCodeRows);
-  double step_sum = 0;  // of squares of successive differences
+  double step_sum = 0;  // of squared successive differences
   double last = 0;
   for (std::size_t b = 0; b < blocks.size(); ++b) {
     const ExpSums sums =
@@ -481,8 +483,8 @@ UnscoredMass::Draws UnscoredMass::Draw(std::span<const ListPart> parts,
   draws.sum /= n;
   draws.sum_gap /= n;
   draws.sum_square /= n;
-  // Draws next to each other are of lists that are, which are alike: what lists
-  // far apart differ by is no chance (Wolter 2007, ch. 8, on systematic
+  // Successive draws are of adjacent lists, which are alike: differences
+  // between distant lists are not random (Wolter 2007, ch. 8, on systematic
   // sampling).
   draws.deviation = std::sqrt(step_sum / (2 * n) / (n - 1));
   return draws;
@@ -493,13 +495,15 @@ double UnscoredMass::LogUnseen(const VisitedMass& visited, const Trust& trust) {
          (visited.log_sum + visited.log_farther_sum) / 2;
 }
 
-// Which share of a list is eligible, nobody knows: it may hang on the list.
+// Under a mask the eligible share of each list is not known, and may depend on
+// the list.
 bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
                                   const Trust& trust) {
   return !visited.masked && trust.log_deviation < kMaxLogDeviation;
 }
 
-// What the M are worth was learned of other keys, if these lie otherwise.
+// If the keys are distributed differently, the accuracy of M was learned for
+// other keys.
 bool UnscoredMass::LieAlike(const VisitedMass& visited) const {
   if (visited.square_distance == 0 || square_distance_ == 0) return true;
   return std::abs(visited.square_distance / square_distance_ - 1) <
@@ -539,10 +543,10 @@ UnscoredGuess UnscoredMass::GuessByPrediction(const VisitedMass& visited,
                                      LogUnseen(visited, trust))};
 }
 
-// Of normal logits of mean m and variance s^2, those of a list have the mean
-// m + s^2 by their exps, and their squares' sum is n exp(2 m + 2 s^2): with log
-// M, 2 log M - 2 log n - m, and exp(4 log M - 3 log n - 2 m). Neither passes
-// what one key of M makes of it.
+// If the logits of a list are normal with mean m and variance s^2, their mean
+// weighted by exp is m + s^2, and the sum of squared exps is n exp(2 m + 2
+// s^2). In terms of log M these are 2 log M - 2 log n - m, and exp(4 log M - 3
+// log n - 2 m). Neither may exceed what a single key of mass M would give.
 void UnscoredMass::SetMeans(const ListMeans& means, const VisitedMass& visited,
                             const Prediction& prediction, const ListExps& exps,
                             UnscoredGuess& guess) const {
@@ -590,7 +594,7 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
                          const VisitedMass& visited,
                          UnscoredGuess& guess) const {
   if (visited.rest_count == 0) {
-    // There is nothing to guess what grows from.
+    // The growing rows cannot be guessed from anything.
     if (!visited.growing.empty()) return false;
     guess = UnscoredGuess();
     return true;

@@ -10,13 +10,13 @@
 namespace attendant {
 namespace {
 
-// Keys of which the logits of all queries are held at once. Whole blocks, of
-// which a list may begin within one.
+// Keys whose logits are held at once for all queries. Chunks are whole blocks;
+// a list may begin within a block.
 constexpr std::int64_t kChunkKeys = CodePass::kTakeKeys;
-// Queries that share a chunk: their logits of it fill a quarter of a megabyte,
-// which stays in the second cache.
+// Queries that share a chunk: their logits fill a quarter of a megabyte, which
+// stays in the second-level cache.
 constexpr std::size_t kMaxQueries = 64;
-// Chunks between two looks at the interrupts.
+// Chunks between two checks of the interrupts.
 constexpr std::int64_t kPollChunks = 8;
 
 // Reads chunks of codes for several queries at a time. Not thread-safe.
@@ -24,9 +24,9 @@ class ChunkReader {
  public:
   explicit ChunkReader(const InvertedLists& lists) : lists_(lists) {}
 
-  // Calls take(visit, logits) with those of keys [begin, end), which lie in one
-  // chunk, for all visits, at most kMaxQueries. Their passes read the same
-  // bits. Key `next` is the first of the next call.
+  // Calls take(visit, logits) with the logits of keys [begin, end), which lie
+  // in one chunk, for all visits, at most kMaxQueries. Their passes must read
+  // the same bits. `next` is the first key of the next call.
   template <typename Take>
   void Read(std::int64_t begin, std::int64_t end, std::int64_t next,
             std::span<ListVisit* const> visits, Take take) {
@@ -52,12 +52,14 @@ class ChunkReader {
   CodeQuery queries_[kMaxQueries];
 };
 
-// Where the chunk ends that key `begin` is in, if it starts with its block.
+// Returns the end of the chunk of key `begin`, if the chunk starts with its
+// block.
 std::int64_t ChunkEnd(std::int64_t begin, std::int64_t end) {
   return std::min(end, begin / kCodeRows * kCodeRows + kChunkKeys);
 }
 
-// Asks for what a list is read from first: the rest is asked for as it is read.
+// Prefetches the part of a list that is read first; the rest is prefetched
+// while the list is read.
 void PrefetchHead(const InvertedLists& lists, std::int32_t list,
                   CodeBits bits) {
   constexpr std::int64_t kHeadBytes = 8192;  // of a plane
@@ -76,9 +78,9 @@ void PrefetchHead(const InvertedLists& lists, std::int32_t list,
                lists.offsets[at] + kHeadBytes / std::int64_t{sizeof(float)}));
 }
 
-// The pass takes keys [begin, end), of which the first is in `list` and whose
-// logits these are, but for those of the visit's lists. The calls of a visit
-// are in the order of keys, from next_own 0 on.
+// Makes the pass take keys [begin, end), except those of the visit's lists. The
+// first key is in `list`, and `logits` are theirs. Calls for a visit must be in
+// the order of keys, starting with next_own == 0.
 void TakeOthers(const InvertedLists& lists, std::int64_t list,
                 std::int64_t begin, std::int64_t end, float* logits,
                 ListVisit& visit) {
@@ -109,7 +111,8 @@ void PollAll(std::vector<ListVisit*>& visits) {
 }  // namespace
 
 void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
-  // A list and, in the low half, a visit that takes it, in the order of lists.
+  // Each turn is a list and, in the low half, a visit that takes it; turns are
+  // in the order of lists.
   thread_local std::vector<std::uint64_t> turns;
   thread_local std::vector<ListVisit*> together;
   turns.clear();

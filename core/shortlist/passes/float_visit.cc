@@ -10,7 +10,7 @@
 namespace attendant {
 namespace {
 
-// The log of it.
+// Log of SumAdded.
 double LogAdded(const SoftmaxPartition& before, const SoftmaxPartition& after) {
   return after.max + std::log(std::max(0.0, SumAdded(before, after)));
 }

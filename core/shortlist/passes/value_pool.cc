@@ -11,19 +11,19 @@
 namespace attendant {
 namespace {
 
-// The greatest weight of so many planes: what it is multiplied by rounds up to
-// no more than the last number of so many bits.
+// Greatest weight of this many planes: the factor that scales weights to it,
+// when rounded up, gives no more than the last number of these bits.
 constexpr float GreatestWeight(int planes) {
   return static_cast<float>((1 << (kCodeWeightPlaneBits * planes)) - 2);
 }
-// Rounding may move a chunk's weights by so much of them, root mean squares
-// both: less than codes of 4 bits move them. The fewer planes do, the quicker.
+// Rounding may move a chunk's weights by this share, as root mean squares,
+// which is less than the error of codes of 4 bits. Fewer planes are faster.
 constexpr double kRoundingShare = 0.02;
-// What is left of a sum of floats after all of it was taken out again, as a
-// share of it.
+// What may be left of a sum of floats, as a share of it, after all of it was
+// subtracted again.
 constexpr double kResidueShare = 0x1p-17;
 
-// Of so many weights: as few as round them well enough.
+// Returns the least number of planes that rounds `count` weights well enough.
 int PlanesFor(const WeightSums& sums, std::int64_t count) {
   const double greatest = sums.greatest;
   int planes = 1;
@@ -91,7 +91,7 @@ void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
   const WeighCodesKernels& kernels = ActiveWeighCodesKernels();
   Raise(max);
   const double factor = std::exp(double{max} - max_);
-  // What a value's code counts: e, times the norm of a normalised key.
+  // The factor of a value's code: e, times the norm of a normalised key.
   const float* counts = exps;
   alignas(64) float with_norms[kMaxWeighedBlocks * kCodeRows];
   if (values_->normalised()) {
@@ -121,7 +121,7 @@ void ValuePool::Add(std::int64_t list, std::int64_t begin, std::int64_t count,
   const int planes = PlanesFor(weights, count);
   const float inverse = GreatestWeight(planes) / weights.greatest;
   if (!std::isfinite(inverse)) return;  // too little to weigh
-  // As errors of e, a weight being e times about the same number.
+  // Expressed as errors of e, since a weight is e times about the same number.
   const double rounding = sum_of_all / weights.sum / inverse;
   rounding_square_ += static_cast<double>(count) * rounding * rounding / 12;
   kernels.RoundWeights(weights_.data(), count, inverse, rounded_.data());
@@ -139,7 +139,7 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
                        std::span<const float> logits) {
   added_ = sum_;
   const KeyCodes& codes = values_->codes(*lists_);
-  // Blocks of keys that are no longer in a near cache, asked for in time.
+  // Prefetches blocks of keys that are no longer in a near cache.
   std::size_t asked = 0;
   const auto ask_for = [&](std::size_t end) {
     for (; asked < std::min(end, positions.size()); ++asked) {
@@ -152,7 +152,7 @@ void ValuePool::Remove(std::span<const std::int32_t> positions,
   std::int64_t list = 0;
   for (std::size_t first = 0; first < positions.size();) {
     ask_for(first + 2 * kMaxWeighedBlocks);
-    // The keys of as many blocks as are weighed at once.
+    // Keys of as many blocks as are weighed at once.
     blocks_.clear();
     std::size_t end = first;
     float greatest = 0;

@@ -14,18 +14,18 @@
 namespace attendant {
 namespace {
 
-// The floats of a row's key, which are asked for; null: it has none.
+// Returns the floats of a row's key, which it prefetches; null if it has none.
 const float* Fetch(const KeyIndex& index, RowIndex row) {
   const std::span<const float> key = index.Key(row);
   PrefetchRow(key.data(), static_cast<std::int64_t>(key.size()));
   return key.empty() ? nullptr : key.data();
 }
 
-// Finds the keys of rows that lie anywhere, and their similarities.
+// Finds the keys of rows at arbitrary places, and their similarities.
 void ScoreBlock(const KeyIndex& index, const ScanQuery& query,
                 std::span<const RowIndex> rows, KeyScorer& scorer,
                 const float** keys, float* similarities) {
-  // Of its turn a key is asked for, as in RowScan.
+  // Keys are prefetched ahead, as in RowScan.
   constexpr std::size_t kAhead = 16;
   const bool cosine = query.score_kind == ScoreKind::kCosine;
   for (std::size_t i = 0; i < rows.size() + kAhead; ++i) {
@@ -146,7 +146,7 @@ absl::Status ScoreRows(const KeyIndex& index, const ScanQuery& query,
     const std::size_t count = std::min(rows.size() - begin, kBlockRows);
     ScoreBlock(index, query, rows.subspan(begin, count), scorer, keys,
                &similarities[begin]);
-    // Logits of runs of rows that have keys.
+    // Computes the logits of runs of rows that have keys.
     for (std::size_t i = 0; i < count;) {
       std::size_t end = i;
       while (end < count && keys[end] != nullptr) ++end;

@@ -11,8 +11,7 @@
 namespace attendant {
 namespace {
 
-// Rows ahead of their turn that keys are asked for, where they don't lie one
-// after the other.
+// Number of rows whose keys are prefetched ahead, if they are not consecutive.
 constexpr std::int64_t kAhead = 16;
 
 }  // namespace
@@ -32,7 +31,8 @@ absl::Status RowScan::Start() {
 }
 
 absl::Status RowScan::CountTowardsInterrupt(std::int64_t row_count) {
-  // A projection may be as much work as all components of so many keys.
+  // A projection may take far more work than a score, so the interrupt is then
+  // checked 64 times as often.
   const std::int64_t most =
       query_.projection != nullptr ? kInterruptRows / 64 : kInterruptRows;
   rows_since_check_ += row_count;
@@ -45,7 +45,7 @@ absl::Status RowScan::CountTowardsInterrupt(std::int64_t row_count) {
 absl::Status RowScan::Scan(const KeyRun& run, bool all_eligible) {
   ATTENDANT_RETURN_IF_ERROR(CountTowardsInterrupt(run.count));
   if (all_eligible) return ScoreRun(run);
-  // The rows that pass, without a branch on each.
+  // Collects the rows that pass, without a branch for each.
   std::int32_t passing[kBlockRows];
   for (std::int64_t begin = 0; begin < run.count; begin += kBlockRows) {
     const KeyRun block =
@@ -92,7 +92,7 @@ absl::Status RowScan::ScanConsecutive(const KeyRun& run) {
       const int bit = std::countr_zero(left);
       std::int64_t length = std::countr_one(left >> bit);
       const std::int64_t row = 64 * w + bit;
-      // A run to the end of the word goes on with the words that are full.
+      // A run to the end of the word continues with the full words that follow.
       if (bit + length == 64) {
         left = 0;
         while (64 * (w + 2) <= end && length < kBlockRows &&
@@ -169,7 +169,7 @@ absl::Status RowScan::ScoreKeyed(const KeyRun& run) {
     const std::int64_t begin = i;
     while (i < run.count && !std::isnan(run.inverse_norms[i])) ++i;
     ATTENDANT_RETURN_IF_ERROR(ScoreRun(run.Part(dim_, begin, i - begin)));
-    ++i;  // what ended the run has no key
+    ++i;  // the key that ended the run is missing
   }
   return absl::OkStatus();
 }
@@ -179,7 +179,7 @@ absl::Status RowScan::ScoreRun(KeyRun run) {
     const std::int64_t n = std::min(run.count, kBlockRows - block_count_);
     if (n == kBlockRows && run.similarities != nullptr && run.rows != nullptr &&
         !pools_) {
-      // A block as it stands.
+      // A whole block is handed over as it is.
       ATTENDANT_RETURN_IF_ERROR(Add(run.rows, run.similarities, n));
       run = run.Part(dim_, n, run.count - n);
       continue;

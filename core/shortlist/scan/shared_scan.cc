@@ -17,13 +17,14 @@
 namespace attendant {
 namespace {
 
-// Queries that share a pass. More would need more room for products than the
-// second cache has, and save nothing: the keys are a small part already.
+// Most queries of one pass. More would need more room for products than the
+// second-level cache has, and save nothing, because the time to read keys is a
+// small part already.
 constexpr std::size_t kMaxTogether = 64;
 // Keys whose products with all queries are held at once: as many as a state
-// takes at once, so that it takes them as they stand.
+// takes at once, so that no copy is needed.
 constexpr std::int64_t kSlabKeys = RowScan::kBlockRows;
-// A task on its way through the keys.
+// A task in progress, and its scan.
 struct Member {
   Member(ScanTask& scan_task, const StoredKeys& keys)
       : task(&scan_task),
@@ -63,7 +64,7 @@ class Pass {
       Member& member = members_.emplace_back(*task, keys);
       member.status = member.scan.Start();
     }
-    // Alone it asks for keys ahead of their turn.
+    // A single query scans by itself, which prefetches keys.
     if (members_.size() < 2) return;
     std::vector<Member*> sharing;
     for (Member& member : members_) {
@@ -100,7 +101,7 @@ class Pass {
   }
 
  private:
-  // The vectors of those that share, one after the other.
+  // Copies the vectors of the queries that share the pass, one after the other.
   void GatherQueries() {
     queries_.clear();
     sharing_.clear();
