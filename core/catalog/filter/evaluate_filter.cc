@@ -23,18 +23,18 @@ namespace {
 
 constexpr std::int64_t kBlockWords = 32;
 constexpr std::int64_t kBlockRows = 64 * kBlockWords;
-// Blocks between two looks at the interrupt, of a filter of one term.
+// Blocks between two checks of the interrupt, for a filter with one term.
 constexpr std::int64_t kInterruptBlocks = 16;
-// Bytes of a dictionary's texts between two looks, and what a text takes
-// besides.
+// Bytes of a dictionary's texts between two checks, and the overhead counted
+// for each text.
 constexpr std::size_t kInterruptBytes = 64 << 10;
 constexpr std::size_t kTextBytes = 16;
-// What sets of texts may take together.
+// The limit of the memory of all text sets together.
 constexpr std::int64_t kMaxSetBytes = std::int64_t{256} << 20;
-// Up to here an IN is compared value by value, without a branch.
+// Up to this many values, an IN compares value by value without branches.
 constexpr std::size_t kFewValues = 8;
 
-// Consecutive rows, from a multiple of 64.
+// Consecutive rows that start at a multiple of 64.
 struct Block {
   std::int64_t first_row = 0;
   std::int64_t row_count = 0;  // 1 to kBlockRows
@@ -46,8 +46,8 @@ struct Block {
 class Predicate {
  public:
   virtual ~Predicate() = default;
-  // Sets bit i of the words if row first_row + i passes. Of the last word the
-  // bits past row_count may be anything.
+  // Sets bit i of the words if row first_row + i passes. Bits past row_count in
+  // the last word are unspecified.
   virtual void Evaluate(const Block& block, std::uint64_t* words) const = 0;
 };
 
@@ -70,7 +70,7 @@ class Present : public Predicate {
   }
 
  protected:
-  // Clears the rows without a value.
+  // Clears the bits of rows without a value.
   void KeepPresent(const Block& block, std::uint64_t* words) const {
     for (std::int64_t w = 0; w < block.word_count(); ++w) {
       words[w] &= column_.present.Word(block.first_word() + w);
@@ -124,7 +124,7 @@ class DoubleRange : public Present {
   const NumberRange<double> range_;
 };
 
-// The rows whose number is one of many.
+// Rows whose number is in a set.
 template <typename T>
 class NumberIn : public Present {
  public:
@@ -151,7 +151,8 @@ class NumberIn : public Present {
   const absl::flat_hash_set<T> wanted_;
 };
 
-// A set of a dictionary's codes. Texts that come later are not in it.
+// A set of a dictionary's codes. Texts added to the dictionary later are not in
+// it.
 class CodeSet {
  public:
   explicit CodeSet(std::int32_t code_count)
@@ -172,7 +173,7 @@ class CodeSet {
 
   std::int32_t size() const { return size_; }
   std::int32_t code_count() const { return code_count_; }
-  std::int32_t last() const { return last_; }  // that was added
+  std::int32_t last() const { return last_; }  // the code added last
   const std::uint32_t* words() const { return chosen_.data(); }
 
  private:
@@ -182,7 +183,7 @@ class CodeSet {
   std::int32_t last_ = 0;
 };
 
-// The rows whose text is one.
+// Rows whose text is a given one.
 class TextIs : public Present {
  public:
   TextIs(const AttributeColumn& column, std::int32_t code)
@@ -197,7 +198,7 @@ class TextIs : public Present {
   const std::int32_t code_;
 };
 
-// The rows whose text is one of some.
+// Rows whose text is in a set.
 class TextIn : public Present {
  public:
   TextIn(const AttributeColumn& column, CodeSet chosen)
@@ -213,7 +214,7 @@ class TextIn : public Present {
   const CodeSet chosen_;
 };
 
-// The rows whose list has a text.
+// Rows whose list contains a text.
 class ListContains : public Present {
  public:
   ListContains(const AttributeColumn& column, std::int32_t code)
@@ -230,7 +231,7 @@ class ListContains : public Present {
   }
 
  private:
-  // The entries of a block's lists: those from the first list to the last.
+  // Returns the range of entries that contains all lists of a block.
   std::pair<std::int64_t, std::int64_t> EntriesOf(const Block& block) const {
     std::int64_t first = block.first_row;
     std::int64_t last = block.first_row + block.row_count - 1;
@@ -242,11 +243,11 @@ class ListContains : public Present {
             column_.begins[at] + column_.counts[at]};
   }
 
-  // Entries to compare at once.
+  // The number of entries to compare at once.
   static constexpr std::int64_t kRunEntries = 1024;
 
-  // An entry is a code and a row: compares both, and looks at the codes, which
-  // are every other bit.
+  // An entry is a code and a row. Compares both, and uses the results of codes,
+  // which are every other bit.
   void MarkRows(std::span<const ListEntry> run, std::int64_t first_row,
                 std::uint64_t* words) const {
     static_assert(sizeof(ListEntry) == 2 * sizeof(std::int32_t) &&
@@ -269,7 +270,7 @@ class ListContains : public Present {
   const std::int32_t code_;
 };
 
-// The rows whose list is one of some lists.
+// Rows whose list is in a set of lists.
 class ListIn : public Present {
  public:
   ListIn(const AttributeColumn& column,
@@ -364,15 +365,15 @@ class Any : public Predicate {
   const std::vector<PredicatePtr> parts_;
 };
 
-// Turns a filter into predicates over the columns of a segment.
+// Compiles a filter into predicates over the columns of a segment.
 class Compiler {
  public:
   Compiler(const CatalogSchema& schema, const AttributeColumns& columns,
            const Interrupt& interrupt)
       : schema_(schema), columns_(columns), interrupt_(interrupt) {}
 
-  // Cancelled, DeadlineExceeded: a filter may ask for many passes over the
-  // distinct texts.
+  // Errors: Cancelled, DeadlineExceeded, since a filter may require many passes
+  // over the distinct texts.
   absl::StatusOr<PredicatePtr> Compile(const Filter& filter) {
     ++term_count_;
     switch (filter.kind) {
@@ -423,7 +424,7 @@ class Compiler {
   absl::StatusOr<std::vector<PredicatePtr>> CompileParts(const Filter& filter) {
     std::vector<PredicatePtr> parts;
     for (const Filter& part : filter.filters) {
-      // Each may mark codes in a set as large as the dictionary.
+      // Each part may mark codes in a set as large as the dictionary.
       ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
       ATTENDANT_ASSIGN_OR_RETURN(parts.emplace_back(), Compile(part));
     }
@@ -519,7 +520,7 @@ class Compiler {
     return std::make_unique<Any>(std::move(parts));
   }
 
-  // An empty set of the texts that there are.
+  // Returns an empty set over the current texts.
   absl::StatusOr<CodeSet> NewSet(const AttributeColumn& column) {
     const std::int32_t code_count = column.texts.size();
     set_bytes_ += code_count / 8;
@@ -553,7 +554,7 @@ class Compiler {
     if (codes.size() == 1) {
       return std::make_unique<TextIs>(column, *codes.begin());
     }
-    // Only now: a text may have come meanwhile.
+    // Created last, because texts may be added concurrently.
     ATTENDANT_ASSIGN_OR_RETURN(CodeSet chosen, NewSet(column));
     for (const std::int32_t code : codes) chosen.Add(code);
     return ChosenTexts(column, std::move(chosen));
@@ -580,7 +581,8 @@ class Compiler {
                                            const std::string& text) {
     if (column.type == AttributeType::kString) {
       return TextsThat(column, [&](absl::string_view whole) {
-        // Takes as long as both are; find() as long as one times the other.
+        // memmem takes time linear in the sum of the lengths; find() takes
+        // their product.
         if (text.empty() || whole.size() < text.size()) return text.empty();
         return memmem(whole.data(), whole.size(), text.data(), text.size()) !=
                nullptr;
@@ -600,7 +602,7 @@ class Compiler {
            std::get<std::vector<std::string>>(value)) {
         codes.push_back(column.texts.Find(text));
       }
-      // No row's list has a text that is not in the dictionary.
+      // A text that is not in the dictionary is in no row's list.
       if (std::find(codes.begin(), codes.end(), -1) != codes.end()) continue;
       lists.insert(std::move(codes));
     }
@@ -614,7 +616,8 @@ class Compiler {
   std::int64_t set_bytes_ = 0;
 };
 
-// Sets the words to the rows of a block that the scope leaves. False: none.
+// Sets the words to the rows of a block in the scope. Returns false if there
+// are none.
 bool LeavesAny(const FilterScope& scope, const Block& block,
                std::uint64_t* words) {
   std::uint64_t any = 0;

@@ -14,12 +14,12 @@ using Doubles = std::optional<NumberRange<double>>;
 constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// 2^63, the first double above every int64; -2^63 is the least int64.
+// 2^63, the smallest double above every int64. -2^63 is the smallest int64.
 constexpr double kAboveIntegers = 9223372036854775808.0;
 
-// What a number lies between in another type: the greatest not above it and
-// the least not below it, each absent where there is none. They are equal if
-// the other type has the number itself.
+// The neighbours of a number in another type: the greatest value not above it
+// and the smallest not below it, each absent if there is none. They are equal
+// if the other type contains the number itself.
 template <typename T>
 struct Neighbours {
   std::optional<T> below;
@@ -53,7 +53,7 @@ Neighbours<double> DoublesAround(std::int64_t number) {
           is_below ? std::nextafter(nearest, kInfinity) : nearest};
 }
 
-// Microseconds, of a moment that may lie between two.
+// Returns the microseconds around a timestamp that may lie between two.
 Neighbours<std::int64_t> MicrosAround(absl::Time moment) {
   const std::int64_t floor = ToMicros(moment);
   const bool is_between =

@@ -40,7 +40,7 @@ std::string At(std::size_t position) {
 }
 
 absl::Status Unexpected(const Token& got, absl::string_view want) {
-  // What is long need not be read again to be found.
+  // The beginning of a long token is enough to find it.
   constexpr std::size_t kShown = 40;
   std::string shown = "the end";
   if (got.kind != Token::Kind::kEnd) {
@@ -60,7 +60,7 @@ absl::Status Unexpected(const Token& got, absl::string_view want) {
           : std::string(want));
 }
 
-// Cuts a text into tokens.
+// Splits a text into tokens.
 class Lexer {
  public:
   explicit Lexer(absl::string_view text) : text_(text) {}
@@ -96,8 +96,8 @@ class Lexer {
   static bool IsWordChar(unsigned char c) {
     return absl::ascii_isalnum(c) || c == '_';
   }
-  // All that a number may hold and what is no number for it, as in "2x": the
-  // whole of it is then refused.
+  // True for every character that can be part of a number or make it invalid,
+  // as in "2x": the whole token is then refused.
   bool IsNumberChar(std::size_t i) const {
     const unsigned char c = Char(i);
     if (IsWordChar(c) || c == '.') return true;
@@ -140,14 +140,14 @@ class Lexer {
   std::size_t at_ = 0;
 };
 
-// A filter and how deep it is.
+// A filter and its depth.
 struct Parsed {
   Filter filter;
   int depth = 1;
 };
 
-// Recursive descent with one token of sight. Each method leaves the token after
-// what it parsed.
+// A recursive descent parser with one token of lookahead. After each method,
+// token_ is the first token that it did not parse.
 class Parser {
  public:
   Parser(absl::string_view text, const CatalogSchema& schema)
@@ -168,7 +168,7 @@ class Parser {
     return absl::OkStatus();
   }
 
-  // One of `parts`, or all of them as a filter of `kind`.
+  // Returns the only one of `parts`, or all of them as a filter of `kind`.
   absl::StatusOr<Parsed> Join(FilterKind kind, std::vector<Parsed> parts) {
     if (parts.size() == 1) return std::move(parts[0]);
     Parsed joined;
@@ -331,7 +331,7 @@ class Parser {
     return parsed;
   }
 
-  // A value that the attribute can be compared with as `kind`.
+  // Parses a value that can be compared with the attribute by `kind`.
   absl::StatusOr<AttributeValue> ParseValue(const AttributeSchema& attribute,
                                             ComparisonKind kind) {
     const Token first = token_;
@@ -354,7 +354,7 @@ class Parser {
     const absl::Status status =
         ValidateComparison(attribute.type, kind, value, attribute.name, kField);
     if (status.ok()) return value;
-    // The same, with the position.
+    // The same error, with the position.
     return InvalidField(
         kField, absl::StrCat(first.source.substr(0, 40), At(first.position)),
         absl::StrCat("what ", attribute.name, ", ", WithArticle(attribute.type),
@@ -406,10 +406,11 @@ class Parser {
     return Unexpected(token_, "a number as 12, -0.5 or 6e23");
   }
 
-  // Years 1 to 9999, as items have. A date alone is its first moment in UTC.
+  // Accepts years 1 to 9999, as in items. A date alone is its first moment in
+  // UTC.
   static std::optional<absl::Time> ParseMoment(const std::string& text) {
-    // absl::ParseTime takes more than RFC 3339: blanks, infinities, and years
-    // of other than four digits.
+    // absl::ParseTime accepts more than RFC 3339: white space, infinities, and
+    // years that do not have four digits.
     if (text.find('-') != 4 ||
         !absl::ascii_isdigit(static_cast<unsigned char>(text.front())) ||
         absl::ascii_isspace(static_cast<unsigned char>(text.back()))) {
@@ -421,7 +422,7 @@ class Parser {
     const char* format =
         text.size() == kDate.size() ? "%Y-%m-%d" : absl::RFC3339_full;
     if (!absl::ParseTime(format, text, &time, &error)) return std::nullopt;
-    // An offset may lead out of them.
+    // An offset may lead out of the range of years.
     const absl::civil_year_t year =
         absl::ToCivilYear(time, absl::UTCTimeZone()).year();
     if (year < 1 || year > 9999) return std::nullopt;
@@ -438,7 +439,7 @@ class Parser {
 
 absl::StatusOr<Filter> ParseFilter(absl::string_view text,
                                    const CatalogSchema& schema) {
-  // The parser says what an empty one lacks.
+  // The parser reports what an empty text lacks.
   const std::size_t size = std::max<std::size_t>(1, text.size());
   ATTENDANT_RETURN_IF_ERROR(CheckCount(static_cast<std::int64_t>(size), 1,
                                        kMaxFilterBytes, kField, " bytes"));

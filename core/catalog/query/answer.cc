@@ -20,11 +20,11 @@
 namespace attendant {
 namespace {
 
-// A few hundred items take some ten microseconds.
+// A few hundred items take about ten microseconds.
 constexpr std::size_t kItemsBetweenChecks = 256;
 
-// The shortlists of all heads, by (segment, row), so that runs of a segment are
-// scored together.
+// Returns the shortlists of all heads ordered by (segment, row), so that runs
+// of one segment are scored together.
 std::vector<RowAddress> UnionOf(const ByHead<HeadScan>& scans) {
   std::vector<RowAddress> rows;
   for (const HeadScan& scan : scans) {
@@ -47,7 +47,7 @@ std::vector<RowAddress> UnionOf(const ByHead<HeadScan>& scans) {
   return rows;
 }
 
-// What an answer is made of.
+// Builds an answer.
 class Answerer {
  public:
   Answerer(const Snapshot& snapshot, const QueryPlan& plan, HeadScans scans,
@@ -91,17 +91,17 @@ class Answerer {
   }
 
  private:
-  // The shortlist then has the catalog's attention, all of it, whatever floats
-  // blur of the scan's sums.
+  // True if the shortlist is all there is. It then holds the whole attention of
+  // the catalog, even if float rounding in the scan's sums suggests otherwise.
   bool IsAllThereIs() const {
     return scans_.size() == 1 && ScansAreOfHeads() && scans_.front().exact &&
            scans_.front().partition.count ==
                static_cast<std::int64_t>(shortlist_.size());
   }
 
-  // False if what was scanned is another head's: one that shortlists for
-  // another tells nothing of its attention, unless there is nothing to attend
-  // to.
+  // False if another head was scanned to find the shortlist. Its scan says
+  // nothing about the attention of the plan's head, unless there is nothing to
+  // attend to.
   bool ScansAreOfHeads() const {
     return !plan_.shortlist_head || plan_.eligible_count == 0;
   }
@@ -110,7 +110,7 @@ class Answerer {
     return plan_.activation_kind == ActivationKind::kSoftmax;
   }
 
-  // Those that are returned, once each.
+  // The returned rows without duplicates.
   const ScoredRows& distinct() const {
     return draws_.empty() ? returned_ : distinct_;
   }
@@ -119,7 +119,7 @@ class Answerer {
     return Weigher(plan_.activation_kind, std::move(partitions));
   }
 
-  // The union of the heads' shortlists, in the only head's order if it is one.
+  // Returns the union of the heads' shortlists; with one head, in its order.
   absl::StatusOr<ScoredRows> Shortlist() const {
     if (scans_.size() == 1 && !plan_.shortlist_head) {
       return FromCandidates(scans_.front().shortlist);
@@ -127,7 +127,8 @@ class Answerer {
     return ScoreInHeads(snapshot_, plan_, UnionOf(scans_), interrupt_);
   }
 
-  // Of the heads' partitions. Nothing is known where another was scanned.
+  // Returns the errors of the heads' partitions, which are unknown if another
+  // head was scanned.
   ByHead<PartitionError> Errors() const {
     ByHead<PartitionError> errors(scans_.size());
     for (std::size_t h = 0; ScansAreOfHeads() && h < errors.size(); ++h) {
@@ -137,7 +138,7 @@ class Answerer {
     return errors;
   }
 
-  // By weight in the scope, of several heads; else by logit.
+  // Sorts by weight in the scope with several heads, by logit with one.
   absl::StatusOr<ScoredRows> SortedByWeight(const ScoredRows& scored,
                                             const LogPartitions& scope) const {
     std::vector<double> ranks(scored.size());
@@ -148,8 +149,8 @@ class Answerer {
       ATTENDANT_RETURN_IF_ERROR(
           VisitEach(ranks.size(), interrupt_, [&](std::size_t i) {
             ranks[i] = weigher.Mean(scored, i);
-            // Logs, which are below 0, tell weights apart that are 0 to a
-            // double. Others are ranked as they are shown: their logs may
+            // Logs, which are below 0, distinguish weights that underflow to 0.
+            // Other weights are ranked as they are returned: their logs may
             // differ where they do not.
             if (softmax() && ranks[i] == 0) {
               ranks[i] = weigher.LogMean(scored, i);
@@ -159,8 +160,8 @@ class Answerer {
     return SortedBy(ranks, snapshot_, scored);
   }
 
-  // What decides who is returned: weights in the catalog where they are asked
-  // about, else in the shortlist.
+  // Returns the partitions whose weights select the returned items: those of
+  // the catalog if the request asks about it, otherwise those of the shortlist.
   const LogPartitions& SelectingScope() const {
     const bool by_catalog =
         plan_.min_mass || plan_.weight_scope == WeightScope::kCatalog;
@@ -172,8 +173,8 @@ class Answerer {
     std::size_t count = std::min(static_cast<std::size_t>(plan_.result_count),
                                  shortlist_.size());
     if (plan_.min_mass) {
-      // Of an estimated catalog, what it is at its most: the items then hold
-      // the mass whatever the estimate's error.
+      // For an estimated catalog, uses the upper end of its partition: the
+      // items then hold the mass whatever the estimate's error.
       const Weigher weigher = WeigherOf(masses_->Greatest());
       double mass = 0;
       std::size_t needed = 0;
@@ -188,7 +189,7 @@ class Answerer {
     }
     returned_ = Prefix(shortlist_, count);
     if (plan_.heads.size() > 1 && softmax()) {
-      // Weights may rank otherwise in their own scope.
+      // Weights may rank differently in their own scope.
       returned_partitions_ = PartitionsOf(returned_);
       ATTENDANT_ASSIGN_OR_RETURN(
           returned_,
@@ -249,7 +250,7 @@ class Answerer {
     return absl::OkStatus();
   }
 
-  // What a softmax of `scored` has as its mean weights.
+  // Returns logits whose softmax is the mean weights of `scored`.
   absl::StatusOr<std::vector<float>> MeanLogits(
       const ScoredRows& scored, const LogPartitions& partitions) const {
     if (scans_.size() == 1) return scored.logits[0];
@@ -263,17 +264,17 @@ class Answerer {
   }
 
   absl::Status FillItems() {
-    // What is returned twice counts once.
+    // An item drawn more than once counts once.
     if (!draws_.empty()) distinct_ = Distinct(returned_);
-    // Where they are there, rows are sorted by them: sums in the order that
-    // came of it may differ in the last digit, and weights with them.
+    // If the partitions are set already, rows are now sorted by them. Sums in
+    // the new order might differ in the last digit, and so might weights.
     if (returned_partitions_.empty()) {
       returned_partitions_ = PartitionsOf(distinct());
     }
     const Weigher weigher = WeigherOf(PartitionsIn(plan_.weight_scope));
     const bool hard = plan_.select_kind == SelectKind::kHard;
-    // The one item weighs 1 in each head that has it: the heads differ by what
-    // it was chosen by.
+    // The one item weighs 1 in each head that has it, so heads are compared by
+    // the weights it was chosen by.
     std::optional<Weigher> chooser;
     if (hard) chooser.emplace(WeigherOf(SelectingScope()));
     const std::size_t head_count = plan_.heads.size();
@@ -290,8 +291,8 @@ class Answerer {
       for (std::size_t h = 0; h < head_count; ++h) {
         weights[h] = weigher.InHead(returned_, h, i);
         sum += weights[h];
-        // A head without the item has no opinion; one with it does, however
-        // small its weight.
+        // A head without a key of the item is skipped; one with a key counts,
+        // however small its weight.
         if (returned_.logits[h][i] == kMinusInfinity) continue;
         const double weight =
             chooser ? chooser->InHead(returned_, h, i) : weights[h];
@@ -329,7 +330,7 @@ class Answerer {
     return {};
   }
 
-  // The plan as it was carried out, and at what cost.
+  // Records the plan as executed, and its cost.
   void FillWhatWasDone() {
     answer_.weight_scope = plan_.weight_scope;
     answer_.unknown_example_ids = plan_.unknown_example_ids;
@@ -374,7 +375,7 @@ class Answerer {
     }
   }
 
-  // What one head's attention is, as far as it is known.
+  // Fills in the attention of one head, as far as it is known.
   void FillAttention(std::size_t head, AttentionAnswer& attention) const {
     const PartitionError& error = masses_->error(head);
     if (error.method == MassMethod::kUnknown) return;
@@ -452,7 +453,7 @@ class Answerer {
     return absl::OkStatus();
   }
 
-  // Values and projections may be beyond a float, if hardly ever.
+  // Pooled values and projections may overflow a float in rare cases.
   absl::Status CheckPools() const {
     const auto finite = [](const std::vector<float>& values) {
       return std::all_of(values.begin(), values.end(),
@@ -475,15 +476,15 @@ class Answerer {
   const QueryPlan& plan_;
   const Interrupt& interrupt_;
   ByHead<HeadScan> scans_;
-  Population population_;  // of SAMPLE
+  Population population_;  // for SAMPLE
   bool complete_ = true;
-  LogPartitions catalog_;  // of all that was scored
+  LogPartitions catalog_;  // of everything scored
   ScoredRows shortlist_;
   LogPartitions shortlisted_;
   std::optional<MassReader> masses_;
   ScoredRows returned_;
-  std::vector<Draw> draws_;  // of SAMPLE, one an item returned
-  ScoredRows distinct_;      // of returned_, of SAMPLE
+  std::vector<Draw> draws_;  // for SAMPLE, one for each returned item
+  ScoredRows distinct_;      // for SAMPLE: returned_ without duplicates
   LogPartitions returned_partitions_;
   AttendAnswer answer_;
 };

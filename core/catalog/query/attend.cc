@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// A query under way.
+// A query in progress.
 struct Pending {
   Pending(std::size_t position, QueryPlan planned, absl::Duration time)
       : task(position), plan(std::move(planned)), plan_duration(time) {}
@@ -33,8 +33,8 @@ absl::StatusOr<QueryPlan> Plan(const Snapshot& snapshot,
   return PlanQuery(snapshot, *task.query, *task.interrupt);
 }
 
-// Says how far a query came that has no answer. `scan_duration` is of a pass
-// that came to nothing.
+// Records the progress of a query that has no answer. `scan_duration` is that
+// of a failed pass.
 void NoteFailure(const Pending& query, const AttendTask& task,
                  absl::Duration scan_duration) {
   if (task.trace == nullptr) return;
@@ -46,7 +46,7 @@ void NoteFailure(const Pending& query, const AttendTask& task,
 absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
                                     const AttendTask& task) {
   NoteFailure(query, task, absl::ZeroDuration());
-  // Those of a pass are answered one after the other.
+  // The queries of a pass are answered one after the other, so time has passed.
   ATTENDANT_RETURN_IF_ERROR(task.interrupt->Check());
   const SteadyTime start = SteadyNow();
   absl::StatusOr<HeadScans> found = std::move(*query.scan).Found();
@@ -63,12 +63,12 @@ absl::StatusOr<AttendAnswer> Answer(const Snapshot& snapshot, Pending& query,
   return answer;
 }
 
-// Room for a query that is alone, as where nobody asks with it none is to be
-// allocated.
+// Has inline room for a single query, so that a query asked alone allocates
+// nothing.
 using Waiting = absl::InlinedVector<Pending*, 1>;
 
-// Moves those that are scanned next to the front, and tells where they end:
-// what reads codes, then what reads floats, then the rest one by one.
+// Moves the queries to scan next to the front and returns where they end: first
+// those that read codes, then those that read floats, then the rest one by one.
 Waiting::iterator FrontGroup(Waiting& left) {
   for (const Company company : {Company::kCodes, Company::kFloats}) {
     const auto end = std::stable_partition(
@@ -85,7 +85,7 @@ Waiting::iterator FrontGroup(Waiting& left) {
 void AttendTogether(const Snapshot& snapshot, std::span<const AttendTask> tasks,
                     AnswerSink answered) {
   absl::InlinedVector<Pending, 1> pending;
-  pending.reserve(tasks.size());  // scans point into it
+  pending.reserve(tasks.size());  // scans point to its elements
   Waiting left;
   for (std::size_t t = 0; t < tasks.size(); ++t) {
     const SteadyTime start = SteadyNow();

@@ -19,15 +19,15 @@
 namespace attendant {
 namespace {
 
-// All eligible rows: those whose logits are known one by one, the others in
-// their indexes' groups.
+// All eligible rows. Rows with known logits are items of their own; the others
+// are in the groups of their indexes.
 class SnapshotGroups : public ItemGroups {
  public:
   SnapshotGroups(const Snapshot& snapshot, const QueryPlan& plan,
                  const Interrupt& interrupt)
       : snapshot_(snapshot), plan_(plan), interrupt_(interrupt) {}
 
-  // Once.
+  // Call once.
   absl::Status AddAll(std::span<const Candidate> shortlist) {
     std::vector<Candidate> known;
     for (std::size_t i = 0; i < snapshot_.segments.size(); ++i) {
@@ -65,7 +65,7 @@ class SnapshotGroups : public ItemGroups {
     return absl::OkStatus();
   }
 
-  // An item of a group. A group of several has been opened.
+  // Returns the row of a group's item. A group with several items must be open.
   RowAddress AddressOf(std::size_t group, std::int64_t item) {
     const Place& place = places_[group];
     if (place.groups == nullptr) return {place.segment, place.row};
@@ -77,9 +77,9 @@ class SnapshotGroups : public ItemGroups {
     return {place.segment, rows[static_cast<std::size_t>(item)]};
   }
 
-  // An estimate: see DrawnRows. With Z_Q = exp(log_mass) the sum of all weights
-  // w and Z that of exp(logit), it is the sum of max(0, w / Z_Q - exp(logit) /
-  // Z): the greater, the greater Z is.
+  // An estimate; see DrawnRows. With Z_Q = exp(log_mass) the sum of all weights
+  // w and Z the sum of exp(logit), the distance is the sum of max(0, w / Z_Q -
+  // exp(logit) / Z), which grows with Z.
   double Distance(double log_mass) const {
     if (groups_.empty()) return 0;
     double log_shortfall = kMinusInfinity;
@@ -87,7 +87,7 @@ class SnapshotGroups : public ItemGroups {
       log_shortfall = LogAdd(log_shortfall, groups->log_shortfall());
     }
     const double growth = 1 + std::exp(log_shortfall - log_mass);
-    double known = 0;  // share of the rows whose logits are known
+    double known = 0;  // share of the rows with known logits
     for (std::size_t i = 0; i < places_.size(); ++i) {
       if (places_[i].groups == nullptr) {
         known += std::exp(log_masses_[i] - log_mass);
@@ -107,7 +107,7 @@ class SnapshotGroups : public ItemGroups {
   }
 
  private:
-  // A row by itself, or a group.
+  // A single row, or a group.
   struct Place {
     std::int32_t segment = 0;
     RowIndex row = 0;
@@ -151,7 +151,8 @@ class SnapshotGroups : public ItemGroups {
   }
 
   void AddGroups(std::int32_t segment, KeyGroups& groups) {
-    // No hash of an id is likely to be among these.
+    // Distinguishes groups from single rows: ids are unlikely to have such
+    // hashes.
     constexpr std::uint64_t kGroup = 0xbb67ae8584caa73bu;
     for (std::size_t g = 0; g < groups.groups().size(); ++g) {
       const KeyGroup& group = groups.groups()[g];
@@ -167,7 +168,7 @@ class SnapshotGroups : public ItemGroups {
   const Snapshot& snapshot_;
   const QueryPlan& plan_;
   const Interrupt& interrupt_;
-  std::deque<SegmentQuery> queries_;  // which groups refer to
+  std::deque<SegmentQuery> queries_;  // referenced by the groups
   std::vector<std::unique_ptr<KeyGroups>> groups_;
   std::int64_t scored_count_ = 0;
   std::vector<double> log_masses_;

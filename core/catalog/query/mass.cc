@@ -10,13 +10,13 @@
 namespace attendant {
 namespace {
 
-// log of a partition's sum.
+// The log of a partition's sum.
 double LogOf(const LogPartition& partition) {
   return partition.max + partition.log_sum;
 }
 
 PartitionError Estimate(const HeadScan& scan, double log_guess) {
-  // (deviation / guess)^2, which may be beyond a double.
+  // (deviation / guess)^2, which may overflow a double.
   const double log_square =
       LogAdd(scan.log_variance, scan.log_drawn_variance) - 2 * log_guess;
   const double spread_square =
@@ -43,7 +43,7 @@ PartitionError ErrorOf(const HeadScan& scan, bool prefers_bounds) {
   const LogPartition guess = LogPartitionOf(scan.partition);
   if (guess.empty()) return {};
   const double log_guess = LogOf(guess);
-  // A guess beside its bounds is off by rounding.
+  // A guess outside of its bounds is off by rounding.
   const PartitionError bounds = {MassMethod::kBound,
                                  std::min(0.0, scan.log_lower - log_guess),
                                  std::max(0.0, scan.log_upper - log_guess)};
@@ -60,7 +60,7 @@ PartitionError ErrorOf(const HeadScan& scan, bool prefers_bounds) {
 PartitionError NotBelow(PartitionError error, const LogPartition& guess,
                         const LogPartition& exact) {
   if (guess.empty() || exact.empty()) return error;
-  // Bounds know it already, and of the rounding of logits besides.
+  // Bounds already account for the exact sum, and also for rounding of logits.
   if (error.method == MassMethod::kBound) return error;
   const double distance =
       (exact.max - guess.max) + exact.log_sum - guess.log_sum;
@@ -106,7 +106,7 @@ Mass MassReader::MeanOf(const LogPartitions& part) const {
 }
 
 LogPartitions MassReader::Greatest() const {
-  // Sets that just hold a mass are those of catalogs that are underestimated.
+  // Selecting the set that just holds a mass favours underestimated catalogs.
   constexpr double kMargin = 1.2;
   LogPartitions greatest = catalog_;
   for (std::size_t h = 0; h < greatest.size(); ++h) {

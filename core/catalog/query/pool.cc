@@ -13,16 +13,16 @@
 namespace attendant {
 namespace {
 
-// Values that are pooled at once, while those after them are asked for: they
-// lie anywhere in memory.
+// The number of values pooled at once, while the following ones, which are
+// scattered in memory, are prefetched.
 constexpr std::size_t kTogether = 8;
 constexpr std::size_t kAhead = 2 * kTogether;
-// Floats of values between two looks at the interrupt.
+// Floats of values between two checks of the interrupt.
 constexpr std::int64_t kInterruptFloats = std::int64_t{1} << 20;
 
-// Where each row's value lies, or its key if it has none; null: it has neither.
-// A loop of its own, so that the look-ups wait for memory together. Returns how
-// many are keys.
+// Finds each row's value, or its key if it has none; null if it has neither. A
+// separate loop, so that lookups overlap their memory latency. Returns the
+// number of keys.
 std::int64_t FindValues(const Snapshot& snapshot, int field,
                         const ScoredRows& scored,
                         std::vector<const float*>& values) {
@@ -41,7 +41,7 @@ std::int64_t FindValues(const Snapshot& snapshot, int field,
   return key_count;
 }
 
-// Leaves the values that there are, and their weights.
+// Removes null values, and their weights.
 void DropMissing(std::vector<const float*>& values,
                  std::vector<double>& weights) {
   std::size_t count = 0;
@@ -54,7 +54,7 @@ void DropMissing(std::vector<const float*>& values,
   weights.resize(count);
 }
 
-// Adds them to `sum`, in their order.
+// Adds the weighted values to `sum`, in order.
 absl::Status AddWeighted(std::span<const float* const> values,
                          std::span<const double> weights,
                          const Interrupt& interrupt, std::span<double> sum) {

@@ -17,7 +17,7 @@ double PooledDeviation(std::span<const PooledPart> parts,
   double variance = 0;
   for (const PooledPart& part : parts) {
     const PooledError& error = part.error;
-    // Nothing but rounding was left.
+    // Only rounding errors remain.
     if (error.mean.empty()) continue;
     double square_norm = 0;
     double product = 0;
@@ -29,7 +29,7 @@ double PooledDeviation(std::span<const PooledPart> parts,
       product += component * error.mean[d];
       distance += gap * gap;
     }
-    // In this order what is no number stays none.
+    // With the arguments in this order, std::max keeps a NaN.
     const double spread =
         std::max(error.mean_square - 2 * product + square_norm, distance);
     variance += std::exp(error.log_weight_variance - log_square) * spread +
@@ -40,8 +40,9 @@ double PooledDeviation(std::span<const PooledPart> parts,
 }
 
 double RelativeError(double deviation, std::span<const float> pooled_value) {
-  // 1.96 of a normal number, and some more: how codes err is common to all
-  // queries of an index, so that where it is more than expected, it is for all.
+  // 1.96 for a normal number, increased because errors of codes are common to
+  // all queries of an index: if they exceed the expectation, they do so for
+  // all.
   constexpr double kNormDeviations = 2.25;
   if (deviation == 0) return kMinRelativeError;
   const double error = kNormDeviations * deviation / Norm(pooled_value);

@@ -25,7 +25,7 @@ absl::Status Normalise(std::vector<float>& vector, bool made_by_model,
   return absl::OkStatus();
 }
 
-// W^T q for W [query_dim, key_dim].
+// Returns W^T q for W [query_dim, key_dim].
 std::vector<float> ThroughBilinear(const BilinearForm& form,
                                    const std::vector<float>& query) {
   const std::int64_t key_dim = form.weight.column_count;
@@ -39,7 +39,7 @@ std::vector<float> ThroughBilinear(const BilinearForm& form,
   return {sum.begin(), sum.end()};
 }
 
-// The query through the model: what all heads take, one after the other.
+// Projects the query through the model: the concatenated inputs of all heads.
 std::vector<float> ThroughModel(const AttentionModel& model,
                                 const std::vector<float>& query) {
   if (const BilinearForm* form = model.bilinear()) {

@@ -64,7 +64,7 @@ absl::string_view NameOf(MassMethod method) {
   return "";
 }
 
-// What other activations than SOFTMAX leave no choice in.
+// Refuses the choices that SIGMOID and NONE do not have.
 absl::Status CheckNeedsNoSoftmax(const AttendQuery& query) {
   constexpr char kNothing[] =
       "nothing with activation_kind SIGMOID or NONE, whose weights are each "
@@ -93,7 +93,8 @@ absl::Status CheckNeedsNoSoftmax(const AttendQuery& query) {
   return absl::OkStatus();
 }
 
-// What SAMPLE, HARD and other activations than SOFTMAX leave no choice in.
+// Refuses choices that exclude each other, and choices that SAMPLE, HARD and
+// activations other than SOFTMAX do not have.
 absl::Status CheckChoices(const AttendQuery& query) {
   const bool soft = query.select_kind == SelectKind::kSoft;
   const bool sample = query.select_kind == SelectKind::kSample;
@@ -133,7 +134,8 @@ absl::Status CheckChoices(const AttendQuery& query) {
   return absl::OkStatus();
 }
 
-// How far to look and what to know of the mass, as far as the request says.
+// Checks how far to look and what to know of the mass, as far as the request
+// says.
 absl::Status CheckGoals(const AttendQuery& query) {
   if (query.recall && !(*query.recall > 0 && *query.recall <= 1)) {
     return InvalidField("recall", NumberText(*query.recall),
@@ -195,8 +197,8 @@ absl::Status ResolveSizes(const AttendQuery& query, QueryPlan& plan) {
   if (query.seed) {
     plan.seed = *query.seed;
   } else if (query.select_kind == SelectKind::kSample) {
-    // Not negative, as people copy it. Of fewer bits, queries by the thousand
-    // would share all their noise.
+    // Not negative, since people copy it. With fewer bits, thousands of queries
+    // would repeat each other's noise.
     std::random_device device;
     plan.seed = std::uniform_int_distribution<std::int64_t>(0)(device);
   }
@@ -208,7 +210,8 @@ absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
   if (plan.select_kind == SelectKind::kSample) {
     default_scope = WeightScope::kCatalog;
   }
-  // Weights that are each their own are pooled over what is returned.
+  // Weights that are independent of each other are pooled over the returned
+  // items.
   if (plan.activation_kind != ActivationKind::kSoftmax) {
     default_scope = WeightScope::kReturned;
   }
@@ -229,7 +232,7 @@ absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
   }
   plan.weight_scope = query.weight_scope.value_or(default_scope);
   if (!query.omit_pooled_value) {
-    // Draws need no value of what they were not drawn to.
+    // By default draws do not pay for values of items that were not drawn.
     plan.pool_scope = query.pool_scope.value_or(
         plan.select_kind == SelectKind::kSample ? WeightScope::kReturned
                                                 : plan.weight_scope);
@@ -237,7 +240,7 @@ absl::Status ResolveScopes(const AttendQuery& query, QueryPlan& plan) {
   return absl::OkStatus();
 }
 
-// The temperatures of the heads of a model.
+// Returns the temperatures of a model's heads.
 absl::StatusOr<ByHead<double>> Temperatures(const AttendQuery& query,
                                             const KeyFieldSchema& field,
                                             std::int64_t head_count) {
@@ -260,7 +263,8 @@ absl::StatusOr<ByHead<double>> Temperatures(const AttendQuery& query,
                         query.head_temperatures.end());
 }
 
-// Examples, as far as they are to be left out of the answer, and those unknown.
+// Records unknown examples, and adds known ones to `excluded` if they are to be
+// left out of the answer.
 void NoteExamples(const QueryForm& form, QueryVector& vector,
                   std::vector<RowAddress>& excluded, QueryPlan& plan) {
   const auto* examples = std::get_if<ExamplesQuery>(&form);
@@ -269,7 +273,7 @@ void NoteExamples(const QueryForm& form, QueryVector& vector,
     excluded.insert(excluded.end(), vector.example_rows.begin(),
                     vector.example_rows.end());
   }
-  // Another head, or this one, may have named them already.
+  // Another head, or this one, may have recorded an id already.
   absl::flat_hash_set<ItemId> known(plan.unknown_example_ids.begin(),
                                     plan.unknown_example_ids.end());
   for (ItemId& id : vector.unknown_example_ids) {
@@ -279,7 +283,7 @@ void NoteExamples(const QueryForm& form, QueryVector& vector,
   }
 }
 
-// One key field, whose model may have several heads.
+// Plans a query of one key field, whose model may have several heads.
 absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
                           const Interrupt& interrupt,
                           std::vector<RowAddress>& excluded, QueryPlan& plan) {
@@ -315,7 +319,7 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
   return absl::OkStatus();
 }
 
-// The request's own query is for heads without one. The default says nothing.
+// Refuses a query of the request that no head uses. A default query is fine.
 absl::Status CheckQueryIsTaken(const AttendQuery& query) {
   const auto* vector = std::get_if<std::vector<float>>(&query.query);
   const bool is_set = vector == nullptr || !vector->empty();
@@ -327,7 +331,7 @@ absl::Status CheckQueryIsTaken(const AttendQuery& query) {
                       "nothing where every head has its own");
 }
 
-// Several heads, each with a key field.
+// Plans several heads, each with a key field.
 absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
                             const Interrupt& interrupt,
                             std::vector<RowAddress>& excluded,
@@ -352,7 +356,7 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
                         kNotBesideHeads);
   }
   ATTENDANT_RETURN_IF_ERROR(CheckQueryIsTaken(query));
-  // Also where every head has one of its own.
+  // Also checked if every head has its own temperature.
   if (query.temperature) {
     ATTENDANT_RETURN_IF_ERROR(
         ValidateTemperature(*query.temperature, "temperature"));
@@ -397,7 +401,7 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
   return absl::OkStatus();
 }
 
-// What the union of the heads' shortlists may take.
+// Limits the size of the union of the heads' shortlists.
 absl::Status CheckUnion(const QueryPlan& plan) {
   const auto head_count = static_cast<std::int64_t>(plan.heads.size());
   const std::int64_t most = kMaxUnionScores / (head_count * head_count);
@@ -407,7 +411,7 @@ absl::Status CheckUnion(const QueryPlan& plan) {
                                 " heads (set it, or lower result_count)"));
 }
 
-// Heads pool into one value.
+// All heads pool into one value, so their dimensions must be equal.
 absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
   if (!plan.pool_scope) return absl::OkStatus();
   const std::int64_t dim = snapshot.schema->PooledDim(plan.field());
@@ -431,15 +435,15 @@ bool HasLists(const Snapshot& snapshot, const PlannedHead& head) {
       });
 }
 
-// The error of the log partition that the query can do with; 0: any.
+// Returns the error of the log partition that the query tolerates; 0: any.
 double MassPrecision(const Snapshot& snapshot, const AttendQuery& query,
                      const QueryPlan& plan) {
-  // What is certain may be far off, unless the request says how far.
+  // Certain bounds may be far apart, unless the request limits their distance.
   const bool by_catalog = (plan.weight_scope == WeightScope::kCatalog &&
                            !plan.draws_from_catalog()) ||
                           plan.pool_scope == WeightScope::kCatalog ||
                           plan.min_mass;
-  // Without lists nothing is known of what was not scored.
+  // Without lists nothing is known about keys that were not scored.
   const bool must_guess = query.mass_method == MassMethod::kEstimate &&
                           std::none_of(plan.heads.begin(), plan.heads.end(),
                                        [&](const PlannedHead& head) {
@@ -450,19 +454,20 @@ double MassPrecision(const Snapshot& snapshot, const AttendQuery& query,
   double precision =
       query.mass_precision.value_or(wants_some ? kUnstatedPrecision : 0);
   if (plan.min_mass) {
-    // So that surely holding it takes few items more than holding it.
+    // A precise partition keeps the set that surely holds min_mass only
+    // slightly larger than the set that just holds it.
     const double spare = (1 - *plan.min_mass) / 4;
     precision = precision > 0 ? std::min(precision, spare) : spare;
   }
   return precision;
 }
 
-// Why an index can't answer; empty if it can.
+// Returns why the index cannot answer; empty if it can.
 absl::string_view WhyEveryKey(const Snapshot& snapshot,
                               const AttendQuery& query, const QueryPlan& plan) {
   for (const PlannedHead& head : plan.heads) {
     const KeyFieldSchema& field = snapshot.schema->key_fields[head.field];
-    if (plan.shortlist_head) continue;  // whose index knows q . k
+    if (plan.shortlist_head) continue;  // its index supports q . k
     if (head.score_kind == ScoreKind::kAdditive && !query.heads.empty()) {
       return "score_kind ADDITIVE in heads needs every key";
     }
@@ -477,7 +482,7 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
       return "score_kind ranks otherwise than the index";
     }
   }
-  // What a shortlist by q . k leaves out is unknown to ADDITIVE.
+  // ADDITIVE knows nothing about keys outside of a shortlist by q . k.
   const bool asks_of_mass = plan.weight_scope == WeightScope::kCatalog ||
                             plan.pool_scope == WeightScope::kCatalog ||
                             query.min_mass || query.mass_precision ||
@@ -497,16 +502,15 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
   if (plan.draws_from_catalog() && !HasLists(snapshot, plan.heads.front())) {
     return "weight_scope CATALOG of SAMPLE needs every key or an IVF index";
   }
-  // No estimate holds all of it.
+  // An estimate never guarantees to hold all of the mass.
   if (plan.min_mass && *plan.min_mass == 1) return "min_mass 1 needs every key";
   if (!plan.biases.empty()) return "the index does not know biases";
   if (query.allow_list.has_value()) return "allow_list is scored exactly";
   return "";
 }
 
-// Whether all keys that the query attends to are of indexes that AUTO chose,
-// and so few that a nearly exact answer takes little more than one of some
-// recall.
+// True if the query attends only to keys of indexes that AUTO chose, and to so
+// few that a nearly exact answer takes little longer than one of lower recall.
 bool AttendsToFewKeys(const Snapshot& snapshot, const QueryPlan& plan) {
   return !plan.shortlist_head &&
          std::all_of(
@@ -518,7 +522,7 @@ bool AttendsToFewKeys(const Snapshot& snapshot, const QueryPlan& plan) {
              });
 }
 
-// Chooses between the index and every key, or says why it can't.
+// Chooses between the index and every key, or returns why neither is possible.
 absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
                          QueryPlan& plan) {
   plan.only_index = query.scan_mode == ScanMode::kIndex;
@@ -529,7 +533,7 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
       query.recall.value_or(few && !query.probe_count ? recall_of_few : 0);
   plan.goals.probe_count = query.probe_count.value_or(0);
   plan.goals.mass_precision = MassPrecision(snapshot, query, plan);
-  // A value of 5 % where the mass is known to 2 %.
+  // The value is precise to 5 % if the mass is precise to 2 %.
   constexpr double kPoolPrecisions = 2.5;
   plan.pool_precision =
       kPoolPrecisions * query.mass_precision.value_or(kUnstatedPrecision);
@@ -557,12 +561,13 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   return reason.empty() ? absl::OkStatus() : IndexCannotAnswer(reason);
 }
 
-// Items with a key in some head's field. `masks` are complete.
+// Counts items with a key in the field of at least one head. `masks` must be
+// complete.
 std::int64_t CountEligible(const Snapshot& snapshot, const QueryPlan& plan,
                            const Masks& masks) {
   std::vector<int> fields;
   for (const PlannedHead& head : plan.heads) {
-    // A field that every item has a key in stands for all.
+    // If every item has a key in this field, it represents all fields.
     if (snapshot.key_count(head.field) == snapshot.item_count()) {
       return masks.EligibleCount(head.field);
     }
@@ -601,8 +606,9 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                  kMaxIdListCount, "deny_list.ids"));
   ATTENDANT_ASSIGN_OR_RETURN(plan.biases,
                              ResolveBiases(*snapshot.schema, query.biases));
-  // To the microsecond, as items' moments are: whoever asks again with it, from
-  // whatever clock or log, has all of it.
+  // To the microsecond, the precision of items' timestamps: a caller that
+  // repeats the query with this time, taken from any clock or log, loses
+  // nothing.
   plan.time = query.time.value_or(
       absl::FromUnixMicros(absl::ToUnixMicros(snapshot.clock->Now())));
 

@@ -15,8 +15,8 @@
 
 namespace attendant {
 
-// The mean weights of all rows of a catalog, as logs, from one head's logits at
-// a time.
+// Sums the weights of all rows of a catalog, one head's logits at a time, and
+// returns the logs of the sums.
 class MeanLogWeights {
  public:
   explicit MeanLogWeights(const Snapshot& snapshot) : snapshot_(snapshot) {
@@ -28,7 +28,7 @@ class MeanLogWeights {
     sums_.assign(row_count, kMinusInfinity);
   }
 
-  // Adds the weight of each.
+  // Adds the weight of each candidate.
   absl::Status Add(const std::vector<Candidate>& candidates,
                    const LogPartition& partition, const Interrupt& interrupt) {
     return VisitEach(candidates.size(), interrupt, [&](std::size_t i) {
@@ -39,7 +39,8 @@ class MeanLogWeights {
     });
   }
 
-  // Rows that some head scored, with the logs of their sums.
+  // Returns the rows that at least one head scored, with the logs of their
+  // sums.
   absl::StatusOr<Population> Read(const Interrupt& interrupt) const {
     Population population;
     for (std::size_t i = 0; i < offsets_.size(); ++i) {
@@ -58,7 +59,7 @@ class MeanLogWeights {
 
  private:
   const Snapshot& snapshot_;
-  std::vector<std::size_t> offsets_;  // of each segment's rows
+  std::vector<std::size_t> offsets_;  // of each segment's first row
   std::vector<double> sums_;
 };
 
@@ -84,7 +85,7 @@ bool QueryScan::IsMasked(std::size_t segment) const {
   const int field = head().field;
   const auto eligible_count = plan_->masks.KnownEligibleCount(segment, field);
   if (!eligible_count) return true;
-  // The dead may all have keys.
+  // Assumes that all dead rows have keys.
   const SegmentView& view = snapshot_->segments[segment];
   const std::int64_t key_count =
       view.live_key_counts[static_cast<std::size_t>(field)] + view.dead_count();
@@ -136,8 +137,8 @@ HeadScanTask QueryScan::NextTask() const {
   return task;
 }
 
-// Why a scan that found this must be followed by one of every key; empty if it
-// need not.
+// Returns why this scan must be followed by one of every key; empty if it need
+// not.
 absl::string_view QueryScan::WhyNotEnough(const HeadScan& scan) const {
   if (scan.exact) return "";
   const ScanGoals& goals = plan_->goals;
@@ -194,7 +195,7 @@ absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
   if (!takes_every_key_ && !plan_->exhaustive) {
     const absl::string_view reason = WhyNotEnough(scan);
     if (plan_->only_index) {
-      // What it finds is what there is to find.
+      // With only_index, what the index finds is the answer.
       if (!reason.empty()) return IndexCannotAnswer(reason);
     } else if (!reason.empty()) {
       trace.not_enough = reason;
@@ -221,7 +222,7 @@ absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
   return absl::OkStatus();
 }
 
-// Looks further, and at all in the end: an index may have nothing more to show.
+// Looks further, and finally at every key: the index may have no more to show.
 void QueryScan::Widen(const HeadScan& scan) {
   constexpr int kMaxWider = 3;
   constexpr std::int64_t kTimes = 4;
@@ -231,9 +232,9 @@ void QueryScan::Widen(const HeadScan& scan) {
   }
   probe_count_ = kTimes * std::max({scan.visited_list_count, probe_count_,
                                     plan_->goals.probe_count});
-  // What visits no lists holds candidates.
+  // An index that visits no lists counts candidates.
   if (probe_count_ == 0) probe_count_ = kTimes * plan_->shortlist_count;
-  // More than there is to look at, and still a number of the wire.
+  // More than there is to look at, but still within the wire's range.
   probe_count_ =
       std::min<std::int64_t>(probe_count_, std::numeric_limits<int>::max());
 }

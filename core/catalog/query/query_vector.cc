@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// To norm 1, by the greatest component first; zeros stay.
+// Scales to norm 1, after dividing by the greatest component; zeros stay.
 void ScaleToUnit(std::vector<double>& vector) {
   double greatest = 0;
   for (const double component : vector) {
@@ -32,8 +32,8 @@ void ScaleToUnit(std::vector<double>& vector) {
   for (double& component : vector) component /= norm;
 }
 
-// As Combine of core/attention/softmax/score.h, in doubles: no sum of floats is
-// too small or too large to be scaled.
+// Like Combine of core/attention/softmax/score.h, but in doubles: no sum of
+// floats is too small or too large to be scaled.
 void CombineSum(CombineKind kind, std::int64_t example_count,
                 std::vector<double>& sum) {
   switch (kind) {
@@ -61,7 +61,7 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
   QueryVector resolved;
   std::vector<double> sum(static_cast<std::size_t>(schema.dim));
   std::int64_t count = 0;
-  // Keys may have to be read from a disk.
+  // Keys may have to be read from disk.
   constexpr std::size_t kExamplesBetweenChecks = 16;
   for (std::size_t i = 0; i < query.examples.size(); ++i) {
     if (i % kExamplesBetweenChecks == 0) {
@@ -72,7 +72,7 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
       return absl::StrCat(path, ".examples.examples[", i, "].", part);
     };
     const std::optional<RowAddress> address = snapshot.Find(example.id);
-    // An id that is found is well-formed.
+    // An id that was found is valid.
     if (!address) {
       ATTENDANT_RETURN_IF_ERROR(ValidateItemId(example.id, part_path("id")));
     }

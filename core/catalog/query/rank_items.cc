@@ -18,13 +18,13 @@
 namespace attendant {
 namespace {
 
-// Where the pieces of an event come from.
+// The event that a row of the matrices comes from.
 struct Entry {
   bool profile = false;
   std::int64_t index = 0;
 };
 
-// What the history and the profile come to.
+// The resolved history and profile.
 struct Events {
   std::vector<Entry> entries;
   Matrix keys;
@@ -36,14 +36,14 @@ struct Events {
 struct RankPlan {
   int field = 0;
   const KeyFieldSchema* schema = nullptr;
-  std::int64_t value_dim = 0;  // of what is pooled
+  std::int64_t value_dim = 0;  // of the pooled values
   std::int64_t interest_dim = 0;
   ScoreKind score_kind = ScoreKind::kScaledDot;
-  // The request's vectors are compared as they are, and by their direction.
+  // The request's vectors are compared without projection, and by direction.
   bool normalises = false;
 };
 
-// Of an event that is a vector. Errors name no field but a component's.
+// Checks an event that is a vector. Errors name no field, except a component's.
 absl::Status CheckVector(const RankPlan& plan, std::span<const float> vector) {
   if (static_cast<std::int64_t>(vector.size()) != plan.schema->dim) {
     return InvalidField("", absl::StrCat(vector.size(), " components"),
@@ -97,7 +97,7 @@ absl::StatusOr<RankPlan> MakePlan(const Snapshot& snapshot,
   return plan;
 }
 
-// What a query for candidates leaves out by id.
+// Returns the ids that a query for candidates leaves out.
 absl::StatusOr<std::vector<ItemId>> DenyList(const CandidateQuery& asked,
                                              const RankQuery& query) {
   std::vector<ItemId> ids = asked.deny_list;
@@ -117,7 +117,8 @@ absl::StatusOr<std::vector<ItemId>> DenyList(const CandidateQuery& asked,
   return ids;
 }
 
-// Ids of events must have been looked at: an error is that of the deny list.
+// The ids of events must have been checked before: an error of Attend about ids
+// is then one of the deny list.
 absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     const Snapshot& snapshot, const RankQuery& query, const RankPlan& plan,
     const Interrupt& interrupt) {
@@ -126,13 +127,14 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     const NamedModel& own =
         snapshot.models[static_cast<std::size_t>(plan.field)];
     const std::int64_t heads = own.model ? own.model->head_count() : 1;
-    // What Attend shortlists by default, or less where heads are many.
+    // The default shortlist of Attend, or less if there are many heads.
     const std::int64_t most_shortlisted = kMaxUnionScores / (heads * heads);
     ATTENDANT_RETURN_IF_ERROR(
         CheckCount(asked->candidate_count, 1,
                    std::min(kMaxSequenceCount, most_shortlisted),
                    "candidates.query.candidate_count"));
-    // It checks the vector: a model of the field may take another dimension.
+    // Attend checks the vector, since a model of the field may take another
+    // dimension.
     AttendQuery attend;
     attend.query = asked->vector;
     attend.key_field = plan.schema->name;
@@ -147,7 +149,8 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     const absl::StatusOr<AttendAnswer> answer =
         Attend(snapshot, attend, interrupt);
     if (const auto field = FieldOf(answer.status())) {
-      // The vector is Attend's query; the rest is beside it there.
+      // candidates.query.vector is the query of Attend; the other fields are
+      // next to it there.
       return PrefixField(answer.status(), absl::StartsWith(*field, "query")
                                               ? "candidates."
                                               : "candidates.query.");
@@ -166,7 +169,7 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const auto path = [&] { return absl::StrCat(kPath, "[", i, "]"); };
     const std::optional<RowAddress> address = snapshot.Find(ids[i]);
-    // An id that is found is well-formed.
+    // An id that was found is valid.
     if (!address) ATTENDANT_RETURN_IF_ERROR(ValidateItemId(ids[i], path()));
     if (!seen.insert(ids[i]).second) {
       return InvalidField(path(), absl::StrCat("'", ids[i], "' again"),
@@ -243,7 +246,7 @@ absl::StatusOr<Events> FindEvents(const Snapshot& snapshot,
   return events;
 }
 
-// Interests are held for all candidates, also for those that are not returned.
+// Interests are held for all candidates, even those that are not returned.
 absl::Status CheckInterests(const RankPlan& plan, std::size_t candidate_count) {
   const std::int64_t bytes = static_cast<std::int64_t>(candidate_count) *
                              plan.interest_dim * std::int64_t{sizeof(float)};
@@ -274,8 +277,7 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
   ATTENDANT_RETURN_IF_ERROR(CheckInterests(plan, addresses.size()));
   RankAnswer answer;
   answer.unknown_item_ids = std::move(events.unknown_item_ids);
-  // A query over a catalog without items finds none, and is checked all the
-  // same.
+  // A query over a catalog without items is checked too, and finds none.
   Matrix candidates = {
       static_cast<std::int64_t>(addresses.size()), plan.schema->dim, {}};
   candidates.data.reserve(addresses.size() *

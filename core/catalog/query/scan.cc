@@ -20,10 +20,11 @@
 namespace attendant {
 namespace {
 
-// Values of a segment; where a row has none, its key, which is counted.
+// Values of a segment. A row without a value has its key as value; these are
+// counted.
 class RowValues : public ValueSource {
  public:
-  // For rows that `scanned` finds, an index of the field.
+  // For rows that are found by `scanned`, an index of the field.
   RowValues(const Segment& segment, int field, const KeyIndex& scanned,
             std::int64_t* missing_count)
       : rows_(*segment.rows),
@@ -48,7 +49,7 @@ class RowValues : public ValueSource {
   std::int64_t* missing_count_;
 };
 
-// Rows that a query sees whose keys are pooled.
+// Counts the rows visible to a query whose keys are pooled as values.
 std::int64_t CountKeysAsValues(const RowTable& rows, const KeyIndex& keys,
                                const ScanQuery& query) {
   const EligibleRows eligible(query);
@@ -63,7 +64,7 @@ std::int64_t CountKeysAsValues(const RowTable& rows, const KeyIndex& keys,
   return count;
 }
 
-// A task on its way through the segments.
+// A task in progress through the segments.
 class Scanner {
  public:
   Scanner(const Snapshot& snapshot, HeadScanTask& task)
@@ -79,7 +80,7 @@ class Scanner {
   bool failed() const { return !status_.ok(); }
   const KeyIndex& index() const { return *index_; }
 
-  // Makes the query of segment i ready.
+  // Prepares the query of segment i.
   void Enter(std::size_t i) {
     const PlannedHead& head = *task_.head;
     const Segment& segment = *snapshot_.segments[i].segment;
@@ -98,7 +99,7 @@ class Scanner {
     return {&query_->scan, &state_, carries_ ? &carry_ : nullptr};
   }
 
-  // What the segment's index made of it, in a pass of `shared_count`.
+  // Takes the result of the segment's index, from a pass of `shared_count`.
   void Absorb(const absl::StatusOr<ScanStats>& stats,
               std::size_t shared_count) {
     if (!stats.ok()) {
@@ -117,7 +118,7 @@ class Scanner {
   }
 
   void Finish() {
-    // To sort what each of a pass found takes long where that is much.
+    // Sorting the results of all scans of a pass may take long.
     if (!failed()) status_ = task_.interrupt->Check();
     if (failed()) {
       task_.scan = status_;
@@ -147,7 +148,7 @@ class Scanner {
   }
 
  private:
-  // Sums of segments add, and so do their deviations and bounds.
+  // Sums of segments add up, and so do their deviations and bounds.
   void MergeKnowledge(const ScanStats& stats) {
     scan_.complete &= stats.complete;
     scan_.exact &= stats.exact;
@@ -163,8 +164,9 @@ class Scanner {
     scan_.log_upper = LogAdd(scan_.log_upper, stats.log_upper);
   }
 
-  // Bounds of what an exact segment added, which floats blur: its logits, and
-  // by less than 2^-18 of all that was summed its exps and their sum.
+  // Bounds what an exact segment added, considering float rounding: of its
+  // logits, and of exponentials and their sum, by less than 2^-18 of everything
+  // summed.
   void BoundExact() {
     const SoftmaxPartition& after = state_.partition();
     if (after.count == before_.count) return;
@@ -182,8 +184,8 @@ class Scanner {
         LogAdd(scan_.log_upper, after.max + std::log(added + blur) + rounding);
   }
 
-  // Guesses of one training may all be off the same way, so deviations add; not
-  // those of draws.
+  // Guesses of one training may all be off in the same direction, so their
+  // deviations add; variances of draws add as independent ones.
   void NoteMass(const ScanStats& stats) {
     scan_.knows_mass &= stats.exact || stats.knows_mass;
     scan_.log_variance =
@@ -192,13 +194,13 @@ class Scanner {
         LogAdd(scan_.log_drawn_variance, stats.log_drawn_variance);
   }
 
-  // Values of the segment were pooled from codes, and not asked for.
+  // Values of the segment were pooled from codes, and not requested from it.
   void NotePooled(const ScanStats& stats) {
     scan_.pooled_exactly = false;
     pooled_parts_.push_back(
         {*stats.pooled_error,
          LogAdd(stats.log_variance, stats.log_drawn_variance)});
-    // A segment that has codes does not grow.
+    // A segment with codes does not grow.
     const RowTable& rows = *segment_->rows;
     const std::int64_t value_count = rows.value_count();
     scan_.key_as_value_count = key_count_before_;
@@ -210,7 +212,7 @@ class Scanner {
     }
   }
 
-  // Segments whose rows are in lists.
+  // Counts the segments whose rows are in lists.
   static std::int64_t CountInLists(const Snapshot& snapshot,
                                    const PlannedHead& head) {
     return std::count_if(snapshot.segments.begin(), snapshot.segments.end(),
@@ -221,7 +223,7 @@ class Scanner {
                          });
   }
 
-  // Keeping all is having room for all among the best.
+  // To keep all rows, the best are given room for all of them.
   static std::int64_t KeepCount(const HeadScanTask& task) {
     return task.options.keeps_all
                ? task.plan->masks.EligibleCount(task.head->field)
@@ -233,11 +235,11 @@ class Scanner {
   AttentionState state_;
   HeadScan scan_;
   absl::Status status_;
-  const bool carries_;  // several segments may have something to share
+  const bool carries_;  // several segments may share something
   std::unique_ptr<ScanCarry> carry_;
-  SoftmaxPartition before_;  // what the segment is added to
+  SoftmaxPartition before_;  // state before the segment was added
   const Segment* segment_ = nullptr;
-  const KeyIndex* index_ = nullptr;  // of the segment
+  const KeyIndex* index_ = nullptr;  // of the current segment
   std::int64_t key_count_before_ = 0;
   std::vector<PooledPart> pooled_parts_;
   std::optional<RowValues> values_;
@@ -260,7 +262,7 @@ void ScanHeads(const Snapshot& snapshot, std::span<HeadScanTask> tasks) {
       scanner->Enter(i);
       waiting.push_back(&*scanner);
     }
-    // Those of one index go together, and leave the front.
+    // Tasks that use one index are scanned together and leave the front.
     for (auto begin = waiting.begin(); begin != waiting.end();) {
       const KeyIndex& index = (*begin)->index();
       const auto end = std::stable_partition(

@@ -25,7 +25,7 @@ absl::StatusOr<ScoredRows> ScoreInHeads(const Snapshot& snapshot,
     std::vector<float>& similarities =
         scored.similarities.emplace_back(scored.size());
     std::vector<float>& logits = scored.logits.emplace_back(scored.size());
-    // Runs of rows of one segment share its query.
+    // Runs of rows in one segment share its query.
     for (std::size_t begin = 0; begin < scored.size();) {
       const std::int32_t segment = scored.rows[begin].segment;
       run.clear();

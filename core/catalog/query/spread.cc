@@ -9,25 +9,26 @@
 namespace attendant {
 namespace {
 
-// Relative to what is added up, sums of exps in floats are off by less.
+// Bounds the relative error of sums of exponentials in floats.
 constexpr double kRounding = 0x1p-18;
 
-// Sums of rows scored from floats, and what is known of the others. Relative to
+// Sums of rows scored from floats, and bounds of the other rows. Relative to
 // the greatest logit, `max` of the partition.
 struct Parts {
-  double sum = 0;  // as SoftmaxPartition's
+  double sum = 0;  // as in SoftmaxPartition
   double sum_gap = 0;
   double sum_square = 0;
-  double least = 0;  // of the others' sum
+  double least = 0;  // of the other rows' sum
   double most = 0;
-  double count = 0;     // of the others
-  double greatest = 0;  // none of their logits is above, <= 0
-  // But for one row that may weigh so much: what the interval of the partition
-  // leaves for a heavy row that nobody has seen.
+  double count = 0;     // of the other rows
+  double greatest = 0;  // bounds their logits, <= 0
+  // The exception to `greatest`: one unseen row may weigh this much, as far as
+  // the interval of the partition allows it.
   double heavy = 0;
 
   double Clamp(double others) const { return std::clamp(others, least, most); }
-  // Where the others have this sum, and this entropy among themselves.
+  // Returns the entropy if the other rows have this sum, and this entropy among
+  // themselves.
   double Entropy(double others, double of_others) const {
     const double all = sum + others;
     const double gap =
@@ -40,7 +41,7 @@ struct Parts {
   double MostEntropy(double others) const {
     return Entropy(others, std::log(count));
   }
-  // If there is a row of this weight among the others: one that is known.
+  // Returns the parts if a row of this weight among the others becomes known.
   Parts With(double weight) const {
     Parts parts = *this;
     parts.sum += weight;
@@ -85,8 +86,8 @@ Parts PartsOf(const HeadScan& scan, const PartitionError& error) {
         std::min(0.0, double{scan.shortlist.back().logit} - all.max);
     return parts;
   }
-  // By what is guessed of lists that were not visited, some of their rows may
-  // be above the best that was found.
+  // According to the guesses for unvisited lists, some of their rows may be
+  // above the best row found.
   const double guessed =
       scan.unkept.sum > 0
           ? scan.unkept.max + std::log(scan.unkept.sum_square / scan.unkept.sum)
@@ -97,8 +98,8 @@ Parts PartsOf(const HeadScan& scan, const PartitionError& error) {
   return parts;
 }
 
-// The least that `least` has of the parts without the heavy row, with it, and
-// with as much of it as there must be of the others.
+// Returns the minimum of `least` over the parts without the heavy row, with the
+// heaviest possible one, and with the part of it that the others must have.
 template <typename Least>
 double LeastOf(const Parts& parts, Least least) {
   double lowest = least(parts);
@@ -109,8 +110,8 @@ double LeastOf(const Parts& parts, Least least) {
   return lowest;
 }
 
-// That of one sum of the others at which its slope is 0, or where they could be
-// one row, or at an end.
+// The minimum is where the slope over the others' sum is 0, where the others
+// could be a single row, or at an end.
 double LeastEntropy(const Parts& parts) {
   const double flat = parts.sum * parts.greatest - parts.sum_gap - parts.sum;
   double lowest = parts.LeastEntropy(parts.least);
@@ -120,8 +121,8 @@ double LeastEntropy(const Parts& parts) {
   return lowest;
 }
 
-// The most is at the sum that makes the others' weight what so many rows of
-// their mean entropy would have.
+// The maximum is at the sum where the others' weight is that of `count` rows of
+// the mean entropy.
 Interval EntropyInterval(const Parts& parts, MassMethod method) {
   const double even =
       parts.sum > 0 ? parts.count * std::exp(parts.sum_gap / parts.sum) : 0;
@@ -129,7 +130,7 @@ Interval EntropyInterval(const Parts& parts, MassMethod method) {
           parts.MostEntropy(parts.Clamp(even))};
 }
 
-// The same of the effective count.
+// Finds the minimum of the effective count in the same way.
 double LeastEffectiveCount(const Parts& parts) {
   const double flat =
       parts.sum - 2 * parts.sum_square * std::exp(-parts.greatest);
@@ -147,11 +148,11 @@ Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
           parts.MostEffectiveCount(parts.Clamp(even))};
 }
 
-// Where every key was scored from its code, an error e of a logit l moves the
+// If every key was scored from its code, an error e of a logit l changes the
 // log partition by its weight w times e, the entropy by w (mean - l) e, and the
-// log of the effective count by 2 w (1 - w count) e. The heaviest of the codes
-// have the most of these errors, and hardly one of them weighs more than the
-// last of the shortlist.
+// log of the effective count by 2 w (1 - w count) e. The heaviest rows scored
+// from codes contribute most of these errors, and hardly any of them weighs
+// more than the last of the shortlist.
 void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
   const SoftmaxPartition& all = scan.partition;
   const double mean = all.sum_gap / all.sum;
@@ -175,7 +176,8 @@ void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
                                spread.effective_count * std::exp(log_distance));
 }
 
-// Wider by what floats blur, and within what any weights of so many rows have.
+// Widens the interval by float rounding, and clamps it to what any weights of
+// this many rows can have.
 void Settle(double blur, double least, double most, double& number,
             Interval& interval) {
   interval.lower_bound = std::clamp(interval.lower_bound - blur, least, most);

@@ -54,7 +54,7 @@ double Weigher::InHead(const ScoredRows& scored, std::size_t head,
   if (logit == kMinusInfinity) return 0;
   switch (kind_) {
     case ActivationKind::kSoftmax:
-      // Rounding may carry the weight of a lone row past 1.
+      // Rounding may carry the weight of a single row above 1.
       return std::min(1.0, std::exp(log_partitions_[head].LogWeight(logit)));
     case ActivationKind::kSigmoid:
       return 1 / (1 + std::exp(-logit));

@@ -49,8 +49,7 @@ struct Snapshot : IdResolver {
   // The clock that queries use as the current time; outlives all snapshots.
   const Clock* clock = &Clock::System();
   std::shared_ptr<const CatalogSchema> schema;
-  std::vector<std::shared_ptr<const TextEncoder>>
-      encoders;  // by field; or null
+  std::vector<std::shared_ptr<const TextEncoder>> encoders;  // by field or null
   // By field: the models that produced the head_indexes of all segments.
   std::vector<NamedModel> models;
   // By field: the wanted kind, never AUTO, even while it is not built yet.
