@@ -18,7 +18,7 @@ namespace attendant {
 namespace {
 
 constexpr char kJson[] = "application/json";
-// What Prometheus asks for.
+// Content type of the format that Prometheus expects.
 constexpr char kMetricsText[] = "text/plain; version=0.0.4; charset=utf-8";
 
 constexpr int kNotFound = 404;
@@ -73,7 +73,7 @@ HttpResponse HttpPort::Ready(const HttpRequest& request) const {
   Readiness readiness;
   if (server != nullptr) {
     readiness = server->readiness();
-    // They name catalogs, and the page is open to all.
+    // Warnings name catalogs, and this page is public.
     const bool may_see = MayReadAll(*security_, request);
     if (!may_see && !readiness.warnings.empty()) {
       readiness.warnings = {absl::StrCat(readiness.warnings.size(),
@@ -82,7 +82,7 @@ HttpResponse HttpPort::Ready(const HttpRequest& request) const {
   } else {
     readiness.reasons = {"starting: catalogs are being opened"};
   }
-  // Whoever connects sees the certificate.
+  // Not restricted, since anyone who connects sees the certificate.
   if (auto expiry = ExpiryWarning(security_->expiry(), absl::Now())) {
     readiness.warnings.push_back(*std::move(expiry));
   }

@@ -28,14 +28,14 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
-// They mostly wait for a sync, which those of one catalog share: half of them,
-// so that one whose writes wait for a delete of millions is not in the way of
-// others'.
+// Write threads mostly wait for a sync, which writes of the same catalog share.
+// One catalog may use half of the threads, so that a catalog whose writes wait
+// for a delete of millions of items does not block others.
 constexpr int kWriteThreadCount = 16;
 constexpr int kMaxWritesOfCatalog = 8;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
-// In a warning that holds for many.
+// Number of catalogs named in a warning about several.
 constexpr std::size_t kNamedCatalogs = 3;
 constexpr absl::Duration kNoticeTime = absl::Milliseconds(100);
 constexpr absl::Duration kLeaveTime = absl::Milliseconds(500);
@@ -85,7 +85,8 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                     .are_let_go_on = true,
                     .most_elsewhere = LightQueries::MostAtOnce(static_cast<int>(
                         std::thread::hardware_concurrency()))}),
-      // Writes that wait a little longer are fewer syncs; queries would notice.
+      // Low share: writes that wait a little longer need fewer syncs, whereas
+      // queries would suffer.
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,
                    .refuses_late = true,
@@ -95,7 +96,8 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                   .max_waiting_count = options.max_waiting_count,
                   .refuses_late = true},
                  {.name = "read"}),
-      // From milliseconds to minutes: no mean tells of the next.
+      // No lateness check: works take from milliseconds to minutes, so a mean
+      // predicts nothing.
       long_work_pool_({.thread_count = kLongWorkThreadCount,
                        .max_waiting_count = options.max_waiting_count},
                       {.name = "long_work"}),
@@ -108,7 +110,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     const Options& options, CatalogSet* catalogs,
     std::shared_ptr<Security> security) {
   ATTENDANT_RETURN_IF_ERROR(ValidateOptions(options));
-  // Both take effect only for servers built after them.
+  // Both affect only servers built afterwards.
   grpc::EnableDefaultHealthCheckService(true);
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
 
@@ -144,7 +146,8 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
     return arrivals.Begin(connection);
   };
   for (int i = 0; i < Listener::kAcceptors; ++i) {
-    // Credentials tell one acceptor of a certificate.
+    // gRPC notifies only one acceptor per credentials object of a new
+    // certificate.
     server->credentials_.push_back(MakePortCredentials(security, admit));
     acceptors.push_back(builder.experimental().AddExternalConnectionAcceptor(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
@@ -190,22 +193,22 @@ void Server::Shutdown(absl::Duration grace) {
   ready_.store(false);
   if (server_ != nullptr) {
     server_->GetHealthCheckService()->SetServingStatus(false);
-    // Those who watch health go elsewhere before they are sent there.
+    // Gives clients that watch health time to switch before they are refused.
     absl::SleepFor(std::min(grace, kNoticeTime));
   }
   backend_.draining.store(true);
   if (server_ != nullptr) {
-    // Our calls have the whole grace; connections without one, which gRPC would
-    // wait for as long, only the time to take leave. Those that come in
-    // between, until none can, are told at once, and so are those whose calls
-    // took longer: gRPC would cancel them.
+    // The server's calls have the whole grace; connections without calls, for
+    // which gRPC would wait as long, only kLeaveTime. Connections that arrive
+    // in the meantime are closed at once, and so are those whose calls took
+    // longer: gRPC would cancel these.
     backend_.calls.AwaitNone(SteadyAfter(grace));
     listener_->HangUp(kLeaveTime);
     listener_->Stop();
     listener_->HangUp(absl::ZeroDuration());
     server_->Shutdown(ToGrpcTime(SteadyNow()));
     server_->Wait();
-    // gRPC's last words to a call may come after.
+    // gRPC may finish calls after that.
     backend_.calls.AwaitNone(SteadyTime::max());
   }
   attend_pool_.Stop();
@@ -241,7 +244,8 @@ Readiness Server::readiness() const {
         "disk: large writes are refused, and soon all writes will be: ",
         disk->largest_write.message()));
   }
-  // Mostly one cause, as a full disk: the first says it for all.
+  // Usually they have the same cause, such as a full disk, so only the first
+  // error is reported.
   std::vector<std::string> unsaved;
   absl::Status first;
   for (const auto& catalog : backend_.catalogs->List("", kMaxCatalogs)) {

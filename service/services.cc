@@ -79,7 +79,7 @@ using grpc::CallbackServerContext;
 using grpc::ServerUnaryReactor;
 using grpc::ServerWriteReactor;
 
-// What the methods of each service work with.
+// State shared by the methods of each service.
 template <typename Methods>
 class Raw : public Methods {
  public:
@@ -91,8 +91,9 @@ class Raw : public Methods {
   const WorkerPools pools_;
 };
 
-// A method, its messages and its handler share a name, which a template can't
-// be given. UNARY answers it on one of the pools, LONG says how far it is.
+// Macros, because a method, its messages and its handler share a name, which
+// can't be a template argument. UNARY runs the method on one of the pools; LONG
+// runs it on long_work and reports progress.
 #define UNARY(Name, pool)                                                   \
   ServerUnaryReactor* Name(CallbackServerContext* context,                  \
                            const ByteBuffer* request, ByteBuffer* response) \

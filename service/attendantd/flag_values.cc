@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-// False, with the text as it was, for what is no share.
+// Returns false and leaves `text` unchanged if it is not a percentage.
 bool ReplaceShare(std::int64_t whole, std::string& text) {
   absl::string_view number = text;
   double percent = 0;
@@ -24,7 +24,7 @@ bool ReplaceShare(std::int64_t whole, std::string& text) {
 
 bool ReplaceSize(std::string& text) {
   try {
-    std::int64_t bytes = 0;  // what is more would be taken for the most
+    std::int64_t bytes = 0;  // larger values would be clamped to the maximum
     return CLI::AsSizeValue(/*kb_is_1000=*/true)(text).empty() &&
            absl::SimpleAtoi(text, &bytes);
   } catch (const CLI::ValidationError&) {

@@ -80,7 +80,7 @@ std::string LevelName(LogLevel level) {
   return "";
 }
 
-// 0: none are logged.
+// Returns the flag's value; 0: slow queries are not logged.
 int SlowQueryMs(const Flags& flags) {
   const absl::Duration time = flags.server.slow_query_time;
   return time == absl::InfiniteDuration()
@@ -88,12 +88,12 @@ int SlowQueryMs(const Flags& flags) {
              : static_cast<int>(absl::ToInt64Milliseconds(time));
 }
 
-// A flag or key by the name that it has here: with '-' where there is '_'.
+// Returns a flag or key in its canonical spelling, with '-' for '_'.
 std::string WithDashes(absl::string_view name) {
   return absl::StrReplaceAll(name, {{"_", "-"}});
 }
 
-// The arguments with the names of their flags as they are here.
+// Returns the arguments with the flag names in canonical spelling.
 std::vector<std::string> WithDashes(int argc, const char* const* argv) {
   std::vector<std::string> arguments(argv, argv + argc);
   for (std::string& argument : arguments) {
@@ -104,8 +104,8 @@ std::vector<std::string> WithDashes(int argc, const char* const* argv) {
   return arguments;
 }
 
-// A key that a file sets twice, or in both spellings, would be what it is set
-// to first.
+// Rejects duplicate keys: otherwise, if a file sets a key twice, or in both
+// spellings, the first value would win.
 class EachKeyOnce final : public CLI::ConfigTOML {
  public:
   std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
@@ -116,13 +116,13 @@ class EachKeyOnce final : public CLI::ConfigTOML {
       throw CLI::ConfigError(absl::StrCat("the --config file has more than ",
                                           kMaxSmallFileBytes, " bytes"));
     }
-    // Some editors begin a file with the mark of UTF-8.
+    // Some editors write a UTF-8 byte order mark.
     std::istringstream text(
         std::string(absl::StripPrefix(bytes, "\xEF\xBB\xBF")));
     std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(text);
     std::set<std::string> keys;
     for (CLI::ConfigItem& item : found) {
-      // There are no sections, and what is in one is refused.
+      // Sections are not supported; keys in one are rejected later.
       if (!item.parents.empty()) continue;
       item.name = WithDashes(item.name);
       if (!keys.insert(item.name).second) {
@@ -134,7 +134,7 @@ class EachKeyOnce final : public CLI::ConfigTOML {
   }
 };
 
-// Of HOST:PORT; the flag's name is said before it.
+// Checks HOST:PORT; the caller prefixes the message with the flag's name.
 std::string WrongWithListen(const std::string& listen) {
   const std::string wrong = CheckConfigText(listen);
   if (!wrong.empty()) return wrong;
@@ -260,10 +260,10 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
   const int exit_status = app.exit(error, out, err);
   if (exit_status == 0) return {out.str(), 0};
   absl::string_view text = error.what();
-  // What the library says of an unknown key of a configuration file.
+  // The library's message for an unknown key in a configuration file.
   const bool unknown_key =
       absl::ConsumePrefix(&text, "INI was not able to parse ");
-  // Its mark of a [section].
+  // The library's mark of a [section].
   if (unknown_key) absl::ConsumeSuffix(&text, ".++");
   return {
       absl::StrCat("attendantd: ",
@@ -272,7 +272,7 @@ EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
       kUsageExitStatus};
 }
 
-// OK unless options each fit, but not together.
+// OK unless options that are valid by themselves conflict.
 absl::Status CheckTogether(const Flags& flags) {
   ATTENDANT_RETURN_IF_ERROR(CheckSecurityVariables());
   const Server::Options& server = flags.server;
@@ -317,7 +317,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   CLI::App app(kDescription, "attendantd");
   app.footer(kExamples);
   app.set_version_flag("--version", "attendantd " ATTENDANT_VERSION);
-  // CLI11 looks at variables after the file, too late for the file's own name.
+  // CLI11 reads variables after the file, too late for the file's own name.
   constexpr char kConfigVariable[] = "ATTENDANT_CONFIG";
   const char* const config = std::getenv(kConfigVariable);
   app.set_config("--config", config == nullptr ? "" : config,
@@ -327,7 +327,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
       ->check(CLI::Validator(
           [](const std::string& path) -> std::string {
             std::error_code error;
-            // A pipe might be waited for, and a device never end.
+            // A pipe could block, and a device might never end.
             const auto kind = std::filesystem::status(path, error).type();
             return kind == std::filesystem::file_type::regular ||
                            kind == std::filesystem::file_type::not_found

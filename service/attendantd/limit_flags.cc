@@ -35,7 +35,7 @@ void AddBytes(CLI::App& app, const std::string& flag,
       ->capture_default_str();
 }
 
-// From `least` to what it is by default.
+// Adds a limit in the range from `least` to its default.
 template <typename Integer>
 void AddMost(CLI::App& app, const std::string& flag,
              const std::string& variable, Integer& most,

@@ -53,14 +53,15 @@ absl::string_view AdviceForData(const absl::Status& status) {
   }
 }
 
-// The kernels decide the last bits of every answer: a level that was asked for
-// in vain must not pass unnoticed.
+// True unless ATTENDANT_KERNELS requests a level that is not in use. The
+// kernels determine the last bits of every answer, so a request that can't be
+// met must not go unnoticed.
 bool HasAskedKernels() {
   const char* asked = std::getenv("ATTENDANT_KERNELS");
   return asked == nullptr || KernelLevelName(ActiveKernelLevel()) == asked;
 }
 
-// Returns the exit status.
+// Prints to stdout and returns the exit status.
 int Print(const std::string& text) {
   if (std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0) {
     return 0;
@@ -69,7 +70,8 @@ int Print(const std::string& text) {
   return 1;
 }
 
-// All that a start looks at before it opens anything. Returns the exit status.
+// Performs all checks of a start that come before anything is opened. Returns
+// the exit status.
 int CheckConfig(const Flags& flags) {
   const auto security = Security::Open(flags.server.security);
   if (security.ok()) return Print(ToText(flags));
@@ -77,8 +79,8 @@ int CheckConfig(const Flags& flags) {
   return kUsageExitStatus;
 }
 
-// Whoever names one port with --listen has named both: if both are taken, it is
-// that one to hear of.
+// With --http-listen unset, --listen determines both ports: if both are taken,
+// the error should name that of --listen.
 int RefuseHttpPort(const absl::Status& status, const Flags& flags) {
   if (!absl::IsUnavailable(status)) return Refuse(status, "");
   const auto grpc_port = Listener::Bind({.address = flags.server.listen});
@@ -107,10 +109,10 @@ int Serve(const Flags& flags) {
   if (const absl::Status status = PrepareProcess(); !status.ok()) {
     return Refuse(status, "");
   }
-  // Of both ports.
+  // Shared by both ports.
   const auto security = Security::Open(flags.server.security);
   if (!security.ok()) return Refuse(security.status(), "");
-  // Before catalogs are opened, which may take a while.
+  // Started before the catalogs are opened, which may take a while.
   std::unique_ptr<HttpPort> http;
   if (!flags.http_listen.empty()) {
     auto started =

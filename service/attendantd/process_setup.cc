@@ -19,7 +19,7 @@
 namespace attendant {
 namespace {
 
-// Each catalog keeps some files open; connections want theirs too.
+// Each catalog keeps some files open, and so do connections.
 void RaiseOpenFilesLimit() {
   rlimit limit;
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -27,10 +27,11 @@ void RaiseOpenFilesLimit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// What is freed goes back to the system, but for some MiB of each arena. By
-// default each of malloc's arenas, eight to a core, may keep twice as much at
-// its end as the largest block ever freed, up to 64 MiB, which malloc_trim
-// leaves there: a tenth of all that a million items of 128 took.
+// Makes malloc return freed memory to the system, except for some MiB per
+// arena. By default each arena, of which there are eight per core, may keep at
+// its end up to twice the largest block ever freed, at most 64 MiB, which
+// malloc_trim does not release: a tenth of the memory that a million items of
+// dimension 128 took.
 void LimitFreeMemory() {
   const unsigned cores = std::max(std::thread::hardware_concurrency(), 1u);
   mallopt(M_ARENA_MAX, static_cast<int>(2 * cores));
@@ -66,12 +67,12 @@ void HoldStandardStreams() {
 }
 
 absl::Status PrepareProcess() {
-  // Debian's Abseil, which gRPC's locks are of, looks for cycles at each of
-  // them, under one lock of all threads.
+  // Debian's Abseil, whose mutexes gRPC uses, searches for deadlock cycles at
+  // each lock operation, under one lock shared by all threads.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   LimitFreeMemory();
   RaiseOpenFilesLimit();
-  // What it stores is nobody else's to read.
+  // Stored data must not be readable by other users.
   umask(0077);
   return CheckThreads();
 }

@@ -34,7 +34,7 @@ void AddFile(CLI::App& app, const std::string& flag,
           "", "text"));
 }
 
-// The library takes any number for a truth.
+// CLI11 accepts any number as a boolean, so the values are checked here.
 void AddFlag(CLI::App& app, const std::string& flag,
              const std::string& variable, bool& value,
              const std::string& description) {
@@ -91,8 +91,8 @@ absl::Status CheckSecurityVariables() {
 
 std::string ToText(const SecurityOptions& options) {
   const auto flag = [](bool value) { return value ? "true" : "false"; };
-  // A file that is none is left out: a path that is empty by mistake must not
-  // turn security off.
+  // Omits an unset file: if a path could be empty, an empty path given by
+  // mistake would turn security off.
   const auto file = [](absl::string_view name, const std::string& path) {
     return path.empty() ? "" : absl::StrCat(name, " = \"", path, "\"\n");
   };

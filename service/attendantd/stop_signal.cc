@@ -11,13 +11,13 @@ namespace {
 
 std::atomic<bool> serving = false;
 std::atomic<int> first_signal = 0;  // 0: none yet
-std::atomic<bool> hangup = false;   // that nobody was told of
+std::atomic<bool> hangup = false;   // received, not yet reported
 sem_t came;
 
 static_assert(std::atomic<int>::is_always_lock_free);
 static_assert(std::atomic<bool>::is_always_lock_free);
 
-// Only calls what is safe in a signal handler.
+// Calls only async-signal-safe functions.
 void Catch(int signal) {
   int none = 0;
   if (signal == SIGHUP) {
@@ -40,7 +40,7 @@ void CatchStopSignals() {
   sigaction(SIGTERM, &action, nullptr);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGHUP, &action, nullptr);
-  // What they tell of comes back as an error of the write as well.
+  // The conditions these report also fail the write with an error.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
 }

@@ -48,7 +48,7 @@ struct TokenFlags {
   std::string path;
 };
 
-// A file that others of these commands wait for.
+// A file locked against concurrent runs of this command.
 class LockedFile {
  public:
   explicit LockedFile(const std::string& path)
@@ -66,14 +66,14 @@ class LockedFile {
                                                     : Failure(errno);
   }
 
-  // By one append, so that whoever owns the file still does, and a server sees
-  // the whole line or none of it.
+  // Writes with a single append, so that the file keeps its owner and a server
+  // sees either the whole line or nothing.
   absl::Status Append(const std::string& line) {
     const off_t end = lseek(file_, 0, SEEK_END);
     const ssize_t written = write(file_, line.data(), line.size());
     const bool is_whole = written == static_cast<ssize_t>(line.size());
     if (is_whole && fsync(file_) == 0) return absl::OkStatus();
-    // A short write has no error of its own: the disk is full.
+    // A short write sets no errno: the disk is full.
     const bool is_short = written >= 0 && !is_whole;
     const absl::Status failure = Failure(is_short ? ENOSPC : errno);
     if (ftruncate(file_, end) == 0) return failure;
@@ -110,14 +110,14 @@ absl::Status AddToken(const TokenFlags& flags) {
         absl::StrCat(flags.path, " is full: servers read at most ",
                      kMaxSmallFileBytes, " bytes"));
   }
-  // A name twice, or a file that was no good before.
+  // Fails on a duplicate name, or if the file was invalid before.
   const auto table = TokenTable::FromText(absl::StrCat(*before, added));
   if (!table.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.path, ": ", table.status().message()));
   }
-  // First: a line in the file whose token nobody has seen would only take its
-  // name.
+  // Print the token first: a line in the file whose token nobody has seen would
+  // only block its name.
   if (!(std::cout << made.token << "\n" << std::flush)) {
     return absl::DataLossError("standard output can't be written");
   }

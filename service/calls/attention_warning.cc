@@ -19,12 +19,13 @@ namespace {
 constexpr std::int64_t kMaxSamples = 64;
 constexpr std::int64_t kMinSamples = 3;
 constexpr std::int64_t kMinKeyCount = 16;
-// Keys scored for a warning, but that kMinSamples are asked for anyway.
+// Maximum number of keys scored for a warning; kMinSamples queries are always
+// made.
 constexpr std::int64_t kScoredKeys = 3'200'000;
 constexpr RowIndex kRowsBetweenChecks = 1 << 16;
 
-// Ids of sample_count items with a key in the field, evenly spread over rows;
-// fewer if the interrupt comes.
+// Returns ids of `sample_count` items with a key in the field, spread evenly
+// over the rows; fewer if the interrupt fires.
 std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
                               std::int64_t key_count, std::int64_t sample_count,
                               const Interrupt& interrupt) {
@@ -46,8 +47,8 @@ std::vector<ItemId> SampleIds(const Snapshot& snapshot, int field,
   return ids;
 }
 
-// Of the sharpest head: one that chooses is enough. Null if it is not known of
-// all of them.
+// Returns the effective count of the sharpest head: one head that is selective
+// is enough. Nothing if it is unknown for any head.
 std::optional<double> EffectiveCountOf(const AttendAnswer& answer) {
   if (answer.heads.empty()) return answer.effective_item_count;
   std::optional<double> least;
@@ -59,10 +60,11 @@ std::optional<double> EffectiveCountOf(const AttendAnswer& answer) {
   return least;
 }
 
-// Of the sharpest answer: where keys differ in length, as under DOT those of
-// items that few bought do, queries by the short ones are an average at any
-// temperature that suits the others, and few ask by them. Means nothing once
-// the interrupt has come.
+// Returns the effective count of the sharpest answer. The sharpest, because
+// where keys differ in length, as under DOT those of rarely bought items do,
+// queries by short keys average at any temperature that suits the others, and
+// such queries are rare. The result is meaningless once the interrupt has
+// fired.
 std::optional<double> LeastEffectiveCount(const Snapshot& snapshot, int field,
                                           std::int64_t key_count,
                                           std::int64_t sample_count,
@@ -161,8 +163,9 @@ AttentionWarnings::Found AttentionWarnings::Find(const Snapshot& snapshot,
 }
 
 bool AttentionWarnings::Fits(const Entry& entry, const Snapshot& snapshot) {
-  // A change of defaults makes a new schema object. The model that it names
-  // comes later, when keys have gone through it, with no write.
+  // A change of defaults creates a new schema object. The model it names
+  // becomes active later, without a write, when the keys have been projected by
+  // it.
   return entry.schema == snapshot.schema &&
          entry.models == ModelNames(snapshot);
 }
@@ -183,7 +186,7 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
                                                const Interrupt& interrupt,
                                                SteadyTime now) {
   const std::string& uid = snapshot.catalog_uid;
-  // The rest of the caller's time is the reply's.
+  // The rest of the caller's time is left for the reply.
   const SteadyTime::duration budget = std::min<SteadyTime::duration>(
       absl::ToChronoNanoseconds(kBudget), (interrupt.deadline - now) / 2);
   std::vector<std::string> known;
@@ -206,7 +209,7 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
                                .cancelled = interrupt.cancelled};
   Found found = Find(snapshot, std::move(known), in_budget);
   std::vector<std::string> warnings = WithoutEmpty(found.warnings);
-  // Nothing was found out by a caller who went away, or had no time at all.
+  // A caller that went away or had no time has computed nothing to store.
   if (!interrupt.Check().ok()) return warnings;
   MutexLock lock(&mutex_);
   // Deleted catalogs leave entries behind.

@@ -10,7 +10,7 @@
 namespace attendant {
 namespace {
 
-// Of what belongs to no catalog.
+// For requests about what belongs to no catalog.
 absl::Status CheckHoldsAll(const CatalogScope& scope) {
   if (scope.HoldsAll()) return absl::OkStatus();
   return StatusWithReason(

@@ -19,7 +19,7 @@ absl::string_view MetadataOf(const grpc::ServerContextBase& context,
   return {found->second.data(), found->second.size()};
 }
 
-// context.deadline() would be a time of day.
+// context.deadline() would return wall-clock time.
 SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
   const gpr_timespec deadline = context.raw_deadline();
   const gpr_timespec left =
@@ -28,9 +28,9 @@ SteadyTime DeadlineOf(const grpc::CallbackServerContext& context) {
                      absl::Nanoseconds(left.tv_nsec));
 }
 
-// What is left of a deadline is sent in three digits, rounded up, which adds a
-// hundredth at most, and counts here from when it came. The cancel with which
-// the caller ends the call comes the same way, maybe faster.
+// The remaining time is sent with three digits, rounded up, which adds at most
+// a hundredth, and counts here from the arrival of the call. The cancellation
+// with which the caller ends the call travels the same way, possibly faster.
 SteadyTime CallerDeadline(SteadyTime deadline, SteadyTime now) {
   constexpr auto kMaxFaster = std::chrono::milliseconds(10);
   if (deadline == SteadyTime::max()) return deadline;

@@ -22,8 +22,8 @@ namespace {
 
 constexpr std::size_t kMaxHeaderIdBytes = 128;
 
-// Those that the server's operator is to know of. A damaged snapshot that a
-// client sends is the client's.
+// True for errors that the operator should know of. A damaged snapshot sent by
+// a client is the client's error.
 bool IsOurs(const Method& method, const absl::Status& status) {
   if (absl::IsDataLoss(status)) {
     return method.type != "client_stream" ||
@@ -35,7 +35,7 @@ bool IsOurs(const Method& method, const absl::Status& status) {
          ReasonOf(status) == kDiskFull || ReasonOf(status) == kFileTooLarge;
 }
 
-// Counts what would have been answered at another time, and nothing else.
+// Counts only requests that would have been served at another time.
 void CountShed(const absl::Status& status, ServerMetrics& metrics) {
   if (status.ok()) return;
   const std::optional<std::string> reason = ReasonOf(status);
@@ -54,7 +54,7 @@ bool IsRequestId(absl::string_view text) {
                      [](unsigned char c) { return absl::ascii_isprint(c); });
 }
 
-// The process's own 32 bits, and a number.
+// Returns 32 bits that identify the process, and a counter.
 std::string NewRequestId() {
   static const std::uint32_t process = std::random_device()();
   static std::atomic<std::uint32_t> next = 0;

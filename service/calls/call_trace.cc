@@ -42,7 +42,7 @@ std::string PlanToJson(const v1::QueryPlan& plan) {
   std::string json;
   const auto status =
       google::protobuf::util::MessageToJsonString(plan, &json, options);
-  // Fails only for messages that a plan does not hold.
+  // Fails only for message types that a plan does not contain.
   if (!status.ok()) return "null";
   return json;
 }

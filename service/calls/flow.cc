@@ -10,16 +10,17 @@
 namespace attendant {
 namespace {
 
-// Field 1, of a length that follows.
+// Tag of field 1, length-delimited.
 constexpr std::uint8_t kFirstFieldTag = (1 << 3) | 2;
-// Lengths of one byte; names of catalogs are shorter.
+// Maximum length encoded in one byte; names of catalogs are shorter.
 constexpr std::uint8_t kMaxLength = 127;
 
 std::uint64_t HashOf(absl::string_view text) {
   return absl::Hash<absl::string_view>()(text);
 }
 
-// Empty where it is no such field. Valid as long as the slice.
+// Returns the first field; empty if it is a different one. Valid as long as the
+// slice.
 absl::string_view FirstFieldOf(const grpc::Slice& slice) {
   const std::uint8_t* bytes = slice.begin();
   if (slice.size() < 2 || bytes[0] != kFirstFieldTag) return {};
@@ -37,7 +38,8 @@ std::uint64_t HashOfCatalog(absl::string_view name,
 
 FlowKey FlowOfCaller(const Grant* grant,
                      const grpc::ServerContextBase& context) {
-  // By its name: the header may be spelt in many ways.
+  // Uses the token's name, because the same token can be written in different
+  // headers.
   if (grant != nullptr && !AuthorizationOf(context).empty()) {
     return {HashOf(grant->name), 0};
   }
@@ -51,7 +53,7 @@ FlowKey FlowOfCatalog(const Grant* grant,
   FlowKey flow = FlowOfCaller(grant, context);
   grpc::Slice slice;
   if (!request.TrySingleSlice(&slice).ok()) {
-    // A large request.
+    // A large request, in several slices.
     std::vector<grpc::Slice> slices;
     if (request.Dump(&slices).ok() && !slices.empty()) slice = slices[0];
   }

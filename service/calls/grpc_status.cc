@@ -26,9 +26,9 @@ bool IsControl(absl::string_view character) {
   return first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0;
 }
 
-// Messages quote what was sent, and may cut it: a reply that is not UTF-8 could
-// not be read at all, and control characters would be obeyed by a terminal.
-// These are told by their bytes, and what is not a character becomes '?'.
+// Messages quote the request and may cut it. A reply that is not UTF-8 could
+// not be parsed, and a terminal would obey control characters: so control
+// characters are written as escaped bytes, and invalid UTF-8 becomes '?'.
 std::string Readable(absl::string_view text) {
   std::string readable;
   while (!text.empty()) {
@@ -53,19 +53,19 @@ std::string Readable(absl::string_view text) {
 }
 
 std::string Shortened(absl::string_view bytes, std::size_t max_bytes) {
-  // Readable makes no text shorter.
+  // Readable never shortens a text.
   std::string text = Readable(bytes.substr(0, max_bytes + 1));
   if (text.size() <= max_bytes) return text;
   constexpr absl::string_view kMark = "...";
   std::size_t size = max_bytes - kMark.size();
-  // 10xxxxxx continues a character.
+  // 10xxxxxx is a continuation byte.
   while (size > 0 && (text[size] & 0xC0) == 0x80) --size;
   text.resize(size);
   return absl::StrCat(text, kMark);
 }
 
-// Whether it takes more than a moment, and perhaps somebody, until a call that
-// may be tried again has a chance.
+// True if a retry has no chance until more than a moment has passed, or until
+// an operator has acted.
 bool HasToBeMended(const absl::Status& status) {
   return (status.code() == absl::StatusCode::kResourceExhausted &&
           !RetryDelayOf(status)) ||

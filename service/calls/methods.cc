@@ -24,13 +24,13 @@ std::string TypeOf(const google::protobuf::MethodDescriptor& method) {
   return method.server_streaming() ? "server_stream" : "unary";
 }
 
-// All of whose methods are unary.
+// True for services with queries; all of their methods are unary.
 bool HoldsQueries(const google::protobuf::ServiceDescriptor& service) {
   return service.name() == "AttentionService" ||
          service.name() == "SequenceService";
 }
 
-// Each file holds one service.
+// Each proto file defines one service.
 std::vector<Method> ListMethods() {
   std::vector<Method> methods;
   for (const google::protobuf::FileDescriptor* file :

@@ -8,7 +8,7 @@
 namespace attendant {
 namespace {
 
-// For the token of the next page, and for what frames an entry.
+// Bytes reserved for the next page token, and for the framing of an entry.
 constexpr std::int64_t kTokenBytes = 4096;
 constexpr std::int64_t kFrameBytes = 8;
 

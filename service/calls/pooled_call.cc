@@ -9,7 +9,7 @@
 namespace attendant {
 namespace {
 
-// A write takes about as long as the disk takes to sync.
+// A write takes about as long as a disk sync.
 constexpr absl::Duration kFirstWait = absl::Milliseconds(1);
 constexpr absl::Duration kLongestWait = absl::Milliseconds(16);
 
@@ -28,7 +28,7 @@ bool PooledCall::TryAgainLater() {
   alarm_ = std::make_unique<grpc::Alarm>();
   backend_.calls.Begin();
   alarm_->Set(ToGrpcTime(next), [this](bool /*rang*/) {
-    // The call may end before Add returns: the server is to wait for both.
+    // The call may end before Add returns; a shutdown must wait for both.
     CallCount& calls = backend_.calls;
     pool_.Add(this);
     calls.End();

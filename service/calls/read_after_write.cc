@@ -16,7 +16,7 @@ absl::Status CheckVisible(const LiveCatalog& catalog, absl::string_view token,
   if (token.empty()) return absl::OkStatus();
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogState state,
                              ParseStateToken(token, field));
-  // Before the snapshot: what is visible then was assigned.
+  // Read before the snapshot, so that whatever the snapshot shows was assigned.
   const std::int64_t assigned = catalog.assigned_sequence();
   const std::shared_ptr<const Snapshot> snapshot = catalog.snapshot();
   if (state.catalog_uid != snapshot->catalog_uid) {

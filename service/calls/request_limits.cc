@@ -13,7 +13,7 @@ std::int64_t TextBytes(const v1::Item& item) {
   std::size_t bytes = 0;
   for (const auto& [name, value] : item.attributes()) {
     bytes += value.string_value().size();
-    // As ValidateItem counts: an empty text takes room as well.
+    // As in ValidateItem: an empty text takes space, too.
     for (const std::string& entry : value.string_list_value().values()) {
       bytes += entry.size() + 2;
     }
@@ -21,7 +21,8 @@ std::int64_t TextBytes(const v1::Item& item) {
   return static_cast<std::int64_t>(bytes);
 }
 
-// What is below `least` is refused once the catalog is found, or is none given.
+// Values below `least` pass: they are rejected once the catalog is found, or
+// mean that nothing was given.
 absl::Status CheckMost(std::int64_t count, std::int64_t least,
                        std::int64_t most, absl::string_view field,
                        absl::string_view unit = "") {
@@ -58,7 +59,7 @@ absl::Status CheckCounts(const RequestLimits& limits,
                    "shortlist_count");
 }
 
-// Of requests with a batch of items.
+// Checks requests with a batch of items.
 template <typename Request>
 absl::Status CheckWrite(const RequestLimits& limits, const Request& request) {
   ATTENDANT_RETURN_IF_ERROR(

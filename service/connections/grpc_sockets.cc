@@ -14,7 +14,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// An object, empty where there is nothing to tell. Takes the text over.
+// Parses a JSON object; empty if there is no information. Takes ownership of
+// the text.
 Json Parse(char* text) {
   const std::unique_ptr<char, decltype(&gpr_free)> owned(text, &gpr_free);
   if (text == nullptr) return Json::object();
@@ -22,7 +23,7 @@ Json Parse(char* text) {
   return json.is_object() ? std::move(json) : Json::object();
 }
 
-// 64 bits are texts in JSON, and 0 is left out.
+// JSON encodes 64-bit numbers as strings and omits 0.
 std::int64_t NumberOf(const Json& object, const char* name) {
   std::int64_t number = 0;
   const std::string text = object.value(name, "");
@@ -34,12 +35,12 @@ Json ObjectOf(const Json& object, const char* name) {
 }
 
 std::string PeerIn(const Json& reference) {
-  // "chttp2 ipv4:127.0.0.1:40000"
+  // Format: "chttp2 ipv4:127.0.0.1:40000"
   const std::string name = reference.value("name", "");
   return name.substr(name.find(' ') + 1);
 }
 
-// Those of one server, page by page.
+// Reads the sockets of one server, page by page.
 void ReadServer(std::int64_t server, int port,
                 std::vector<GrpcSocket>& sockets) {
   std::int64_t start = 0;

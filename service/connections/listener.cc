@@ -43,8 +43,9 @@ constexpr absl::Duration kWaitForHandOver = absl::Milliseconds(500);
 constexpr absl::Duration kWaitForEnd = absl::Seconds(1);
 constexpr absl::Duration kGuardInterval = absl::Milliseconds(250);
 constexpr absl::Duration kCrowdInterval = absl::Seconds(1);
-// Connections that come again and again: how many end from one look to the
-// next, from which on and for how long others are taken in so far apart.
+// Pacing against clients that reconnect at once: if at least this many
+// connections end between two looks, new ones are admitted at intervals of
+// kPace for kPacedFor.
 constexpr int kManyForgotten = 5;
 constexpr absl::Duration kPacedFor = absl::Seconds(2);
 constexpr absl::Duration kPace = absl::Milliseconds(20);
@@ -56,8 +57,8 @@ void SetPort(int port, sockaddr& address) {
   place = htons(static_cast<std::uint16_t>(port));
 }
 
-// A socket that listens there, or -1 and errno. A second server on the port
-// must fail, not take a share of the calls: no SO_REUSEPORT.
+// Returns a listening socket, or -1 with errno set. A second server on the port
+// must fail rather than receive a share of the calls: no SO_REUSEPORT.
 int ListenAt(const addrinfo& info) {
   const int fd = socket(
       info.ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, IPPROTO_TCP);
@@ -74,7 +75,8 @@ int ListenAt(const addrinfo& info) {
   return -1;
 }
 
-// Bytes that came over a connection; 0 if the system doesn't tell.
+// Returns the bytes received over a connection; 0 if the system does not report
+// them.
 std::int64_t ReceivedBytes(int connection) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
@@ -84,13 +86,14 @@ std::int64_t ReceivedBytes(int connection) {
   return static_cast<std::int64_t>(info.tcpi_bytes_received);
 }
 
-// A shutdown would leave the bytes in its queue to be read.
+// Discards unread data; shutdown() would leave it in the queue to be read.
 void Abort(int connection) {
   const sockaddr nowhere = {.sa_family = AF_UNSPEC, .sa_data = {}};
   connect(connection, &nowhere, sizeof(nowhere));
 }
 
-// Its client has gone, or sends nothing more: no HTTP/2.
+// True if the client has closed the connection or its sending side, which an
+// HTTP/2 client does not do.
 bool HasHungUp(int connection) {
   pollfd state = {.fd = connection, .events = POLLRDHUP, .revents = 0};
   return poll(&state, 1, 0) > 0;
@@ -128,10 +131,10 @@ absl::Status Listener::Listen() {
   poll_ = epoll_create1(EPOLL_CLOEXEC);
   stop_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   for (const addrinfo* info = found; info != nullptr; info = info->ai_next) {
-    // All addresses of the host have the port that the first one took.
+    // All addresses of the host use the port that the first one was given.
     if (port_ != 0) SetPort(port_, *info->ai_addr);
     const int socket = ListenAt(*info);
-    // A name may stand for addresses of a kind that the machine has not.
+    // A name may have addresses of a family that the machine lacks.
     if (socket < 0 && (errno == EADDRNOTAVAIL || errno == EAFNOSUPPORT)) {
       continue;
     }
@@ -153,7 +156,7 @@ absl::Status Listener::Listen() {
 
 Listener::~Listener() {
   Stop();
-  // Where it never started.
+  // Closes the sockets if Start was never called.
   for (const int socket : listening_) close(socket);
   {
     MutexLock lock(&mutex_);
@@ -209,7 +212,7 @@ void Listener::Stop() {
   {
     MutexLock lock(&mutex_);
     abort_at_ = SteadyAfter(kWaitForEnd);
-    // gRPC's shutdown would wait for those that are flooded.
+    // gRPC's shutdown would wait for connections that are being flooded.
     const SteadyTime end = SteadyAfter(kWaitForHandOver);
     while (!handing_over_.empty() && SteadyNow() < end) {
       changed_.WaitWithTimeout(&mutex_, kWaitForHandOver);
@@ -242,7 +245,7 @@ void Listener::Accept(int listening) {
     absl::SleepFor(kWaitForRoom);
     return;
   }
-  // A few at a time: among others there may be some to forget.
+  // A few at a time, since other events may free places in between.
   for (int i = 0; i < kBatch; ++i) {
     const int connection =
         accept4(listening, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -260,8 +263,9 @@ void Listener::Accept(int listening) {
     }
     Peer peer = PeerOf(connection);
     if (!HasPlaceFor(peer.host)) {
-      // Without a word: a client that had an HTTP/2 server's first frames would
-      // take the connection for made, and try again without a pause.
+      // Close without sending anything: a client that received an HTTP/2
+      // server's first frames would consider the connection established and
+      // retry without a pause.
       close(connection);
       Refused(at_limit_);
       continue;
@@ -299,8 +303,7 @@ void Listener::Admit(int connection, Peer peer) {
   const int on = 1;
   setsockopt(connection, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   const int second = fcntl(connection, F_DUPFD_CLOEXEC, 0);
-  // Told of a hang-up, which gRPC brings about before it closes, and of no
-  // other event.
+  // Reports only a hang-up, which gRPC causes before it closes its descriptor.
   if (second < 0 || !Watch(poll_, second, 0)) {
     if (second >= 0) close(second);
     close(connection);
@@ -338,7 +341,8 @@ void Listener::HandOver(int connection, int second) {
   MutexLock lock(&mutex_);
   idle_.push_back(acceptor);
   handing_over_.erase(second);
-  // It was gone already, and its number was not to be another's.
+  // The connection ended during the hand-over; its descriptor was kept open
+  // until now so that its number could not be reused.
   if (!connections_.contains(second)) close(second);
   changed_.NotifyAll();
 }
@@ -373,7 +377,7 @@ void Listener::Guard() {
         for (const auto& [connection, about] : connections_) Abort(connection);
       }
     }
-    // Whom it asks may be gone once the server is.
+    // The callbacks may use objects that are gone once the server has stopped.
     if (stopped) continue;
     if (options_.memory) GuardMemory(memory_guard);
     if (options_.call_count) GuardCalls(call_watch);
@@ -406,14 +410,15 @@ void Listener::GuardCalls(CallWatch& watch) {
   const std::vector<std::string> crowding =
       CallWatch::Crowding(connections, most);
   EndAll(crowding, "calls take too much memory, and it has the most");
-  // Some that were counted may be gone.
+  // Some of the counted calls may have ended.
   if (crowding.empty()) next_crowd_look_ = SteadyAfter(kCrowdInterval);
   EndAll(watch.Silent(connections, now), "its calls do not arrive");
   next_silence_look_ = SteadyAfter(options_.call_watch.stall_time / 4);
 }
 
 std::vector<CallWatch::Connection> Listener::ReadCalls() {
-  // Those of which the server is told meanwhile are not waited for.
+  // Read the sockets first: calls announced to the server in between then do
+  // not count as waiting.
   const std::vector<GrpcSocket> sockets = ReadGrpcSockets(port_);
   const absl::flat_hash_map<std::string, std::int64_t> known =
       options_.known_calls();
@@ -488,7 +493,8 @@ void Listener::End(int connection, const char* reason) {
 }
 
 void Listener::Forget(int connection) {
-  // Not gone from the poll with its descriptor, as long as gRPC has the other.
+  // Must be removed explicitly: closing one descriptor does not remove it from
+  // the epoll set while gRPC has the other.
   epoll_ctl(poll_, EPOLL_CTL_DEL, connection, nullptr);
   MutexLock lock(&mutex_);
   GiveUpPlace(connection);

@@ -28,7 +28,7 @@ Peer PeerOfIpv4(absl::string_view host, std::uint16_t port) {
 }  // namespace
 
 Peer PeerAt(const sockaddr_in6& address) {
-  const std::uint16_t port = ntohs(address.sin6_port);  // of IPv4 as well
+  const std::uint16_t port = ntohs(address.sin6_port);  // same offset for IPv4
   if (address.sin6_family == AF_INET) {
     const auto& ipv4 = reinterpret_cast<const sockaddr_in&>(address);
     return PeerOfIpv4(TextOf(AF_INET, &ipv4.sin_addr), port);
@@ -39,8 +39,8 @@ Peer PeerAt(const sockaddr_in6& address) {
       IN6_IS_ADDR_V4MAPPED(&address.sin6_addr)) {
     return PeerOfIpv4(mapped, port);
   }
-  // gRPC escapes what is reserved in a URI, and so the percent sign before the
-  // number of a link.
+  // gRPC escapes characters reserved in URIs, including the percent sign before
+  // a link's number.
   std::string in_uri = host;
   if (address.sin6_scope_id != 0) {
     absl::StrAppend(&host, "%", address.sin6_scope_id);

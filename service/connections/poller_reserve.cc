@@ -13,7 +13,8 @@
 namespace attendant {
 namespace {
 
-// How often the calling thread waited for something.
+// Returns how often the calling thread has blocked (voluntary context
+// switches).
 std::int64_t SleepCount() {
   rusage usage = {};
   getrusage(RUSAGE_THREAD, &usage);
@@ -45,7 +46,7 @@ std::shared_ptr<PollerReserve> PollerReserve::OfProcess() {
   return shared;
 }
 
-// A channel without credentials is one on which all calls fail.
+// All calls fail on a channel without credentials.
 PollerReserve::PollerReserve(absl::Duration most_rest)
     : id_(NextId()),
       most_rest_(most_rest),
@@ -118,7 +119,7 @@ void PollerReserve::AskForOne() {
   try {
     call = std::make_unique<Call>();
   } catch (const std::bad_alloc&) {
-    return;  // Nobody needs to rest.
+    return;  // resting is optional
   }
   {
     MutexLock lock(&mutex_);
@@ -144,8 +145,8 @@ void PollerReserve::Send(std::unique_ptr<Call> call) {
 void PollerReserve::Rest(std::unique_ptr<Call> call) {
   const SteadyTime end = SteadyAfter(most_rest_);
   MutexLock lock(&mutex_);
-  // Before the reserve may go: whoever is the last to have the channel waits
-  // for gRPC's threads to end.
+  // Release the channel before the reserve can be destroyed: whoever drops the
+  // last reference waits for gRPC's threads to end.
   call.reset();
   asked_ = false;
   if (!stopping_) Meet(OfThread());

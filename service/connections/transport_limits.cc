@@ -19,18 +19,18 @@ namespace {
 constexpr absl::Duration kPingInterval = absl::Minutes(1);
 constexpr absl::Duration kPingTimeout = absl::Seconds(20);
 constexpr absl::Duration kMinPingIntervalOfClients = absl::Seconds(10);
-// Of TLS, and of HTTP/2's first words.
+// For the TLS handshake and the initial HTTP/2 frames.
 constexpr absl::Duration kHandshakeTime = absl::Seconds(10);
-// A connection has two, and the data directory wants some too.
+// A connection takes two, and the data directory needs some.
 constexpr int kDescriptorsPerConnection = 3;
-// Of one read, not gRPC's 4 MiB: all calls in it are made before the first of
-// them is looked at.
+// Maximum size of a read, instead of gRPC's 4 MiB: gRPC creates all calls in a
+// read before it processes the first.
 constexpr int kMaxReadBytes = 64 << 10;
-// Of gRPC's reflection, the one service that is synchronous: each of its
-// streams has a thread for as long as its client leaves it open. More streams
-// than that are RESOURCE_EXHAUSTED.
+// For gRPC's reflection, the only synchronous service: each of its streams
+// occupies a thread for as long as its client keeps it open. Further streams
+// get RESOURCE_EXHAUSTED.
 constexpr int kMaxSynchronousThreads = 16;
-// Messages that there must be room for.
+// Number of maximum-size messages that must fit into a message memory.
 constexpr int kMinMessages = 4;
 
 int Milliseconds(absl::Duration duration) {
@@ -43,7 +43,7 @@ absl::Status CheckPositive(absl::string_view name, int value) {
   return InvalidField(name, absl::StrCat(value), "1 or more");
 }
 
-// Of a memory for messages.
+// Checks a limit on the memory of messages.
 absl::Status CheckMemory(absl::string_view name, std::int64_t bytes,
                          std::int64_t least) {
   if (bytes >= least) return absl::OkStatus();
@@ -116,7 +116,8 @@ void SetTransportLimits(const TransportLimits& limits,
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                              Milliseconds(kPingTimeout));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  // Of ours: a connection without data is what they are for.
+  // For the server's pings, which must also be sent on a connection without
+  // data.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   builder.AddChannelArgument(
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,

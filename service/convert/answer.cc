@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// Items may come with keys and values.
+// Kept small since items may include keys and values.
 constexpr int kItemsBetweenChecks = 256;
 
 void MassToProto(const Mass& mass, v1::Mass* wire) {
@@ -31,7 +31,7 @@ void IntervalToProto(const Interval& interval, v1::Interval* wire) {
   wire->set_upper_bound(interval.upper_bound);
 }
 
-// To the message of an answer or of a head.
+// Writes to the message of an answer or of a head.
 template <typename Wire>
 void AttentionToProto(const AttentionAnswer& attention, Wire* wire) {
   if (attention.log_partition) {
@@ -64,7 +64,7 @@ const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
   return snapshot.schema->key_fields[field].name;
 }
 
-// Whether a field of all heads is this; there may be none.
+// True if `field` equals `value` in all heads; there may be none.
 template <typename T>
 bool AllHeads(const AttendAnswer& answer, T HeadAnswer::*field,
               const T& value) {
@@ -92,14 +92,14 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
   }
 }
 
-// What the items take at least, by their ids and numbers.
+// Returns a lower bound on the size of the items, from their ids and numbers.
 std::int64_t LeastBytes(const AttendAnswer& answer, const Snapshot& snapshot) {
-  constexpr std::size_t kFrameBytes = 4;  // of an item and its id
+  constexpr std::size_t kFrameBytes = 4;  // framing of an item and its id
   std::size_t bytes = 0;
   for (const AttendedItem& item : answer.items) {
     const RowAddress address = item.address;
     bytes += kFrameBytes + snapshot.IdOf(address.segment, address.row).size() +
-             // A 0 is not sent.
+             // Zeros are not serialised.
              (item.weight != 0 ? 1 + sizeof(item.weight) : 0) +
              (item.logit != 0 ? 1 + sizeof(item.logit) : 0) +
              (item.similarity != 0 ? 1 + sizeof(item.similarity) : 0) +
@@ -113,7 +113,8 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
                           const Interrupt& interrupt,
                           v1::AttendResponse* wire) {
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-  // Many answers of a batch may come when there is no room left for one.
+  // Checked first, since many answers of a batch may be built when no room is
+  // left.
   if (LeastBytes(answer, snapshot) > max_bytes) return ReplyTooLarge(max_bytes);
   std::int64_t bytes = 0;
   const CatalogSchema& schema = *snapshot.schema;
@@ -125,7 +126,7 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     const RowAddress address = attended.address;
     v1::AttendedItem* item = wire->add_items();
     const absl::string_view id = snapshot.IdOf(address.segment, address.row);
-    // set_id would make a string of it first.
+    // set_id would create a temporary string.
     item->mutable_id()->assign(id.data(), id.size());
     item->set_weight(attended.weight);
     item->set_logit(attended.logit);
@@ -195,7 +196,7 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
         EnumToProto<v1::MassMethod>(answer.pooled_value->method));
     pooled->set_relative_error(answer.pooled_value->relative_error);
   }
-  // Other weights than a softmax's sum to nothing.
+  // Weights of other activations do not sum to 1.
   if (answer.activation_kind == ActivationKind::kSoftmax) {
     wire->set_weight_scope(EnumToProto<v1::WeightScope>(answer.weight_scope));
   }

@@ -13,7 +13,8 @@
 namespace attendant {
 namespace {
 
-// Before anything is copied: a message has room for millions of empty entries.
+// Checked before anything is copied: a message can hold millions of empty
+// entries.
 absl::Status CheckCounts(const v1::AttendRequest& wire) {
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(wire.heads_size(), 0, kMaxQueryHeadCount, "heads"));
@@ -72,7 +73,7 @@ absl::StatusOr<QueryForm> QueryFromProto(const v1::Query& wire,
   return InvalidField(path, "none", "vector, examples or text");
 }
 
-// The request's query may be left out where every head brings its own.
+// The request's own query may be omitted if every head has one.
 absl::Status QueriesFromProto(const v1::AttendRequest& wire,
                               AttendQuery& query) {
   bool needs_query = wire.heads().empty();

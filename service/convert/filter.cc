@@ -28,7 +28,7 @@ absl::StatusOr<Filter> ComparisonFromProto(const v1::Comparison& wire,
 
 absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
                                            const std::string& field) {
-  // Before anything is copied: a message has room for millions of values.
+  // Checked before anything is copied: a message can hold millions of values.
   ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.values_size(), 1, kMaxFilterValues,
                                        absl::StrCat(field, ".values")));
   std::vector<AttributeValue> values;
@@ -44,7 +44,7 @@ absl::StatusOr<Filter> MembershipFromProto(const v1::Membership& wire,
   return Filter::In(wire.attribute(), std::move(values));
 }
 
-// Counts what it converts, as a message has room for millions of filters.
+// Counts the filters it converts, since a message can hold millions.
 class Converter {
  public:
   absl::StatusOr<Filter> Convert(const v1::Filter& wire,
@@ -92,7 +92,7 @@ class Converter {
  private:
   absl::StatusOr<std::vector<Filter>> ConvertList(const v1::FilterList& wire,
                                                   const std::string& field) {
-    // An empty one is refused with what else does not fit the schema.
+    // Empty lists are rejected later, with other schema errors.
     ATTENDANT_RETURN_IF_ERROR(CheckCount(std::max(1, wire.filters_size()), 1,
                                          kMaxFilterTerms,
                                          absl::StrCat(field, ".filters")));

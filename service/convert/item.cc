@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// Writes the alternative that the value holds.
+// Writes the attribute value with its type.
 struct AttributeWriter {
   v1::AttributeValue* wire;
 
@@ -65,7 +65,7 @@ absl::Status AttributesFromProto(const v1::Item& wire,
       return PrefixField(value.status(),
                          absl::StrCat("attributes[", name, "]."));
     }
-    // Kept to the microsecond, as it is told and compared.
+    // Truncated to microseconds, the precision of replies and comparisons.
     if (auto* moment = std::get_if<absl::Time>(&*value)) {
       *moment = absl::FromUnixMicros(absl::ToUnixMicros(*moment));
     }

@@ -131,7 +131,7 @@ void KindToProto(const AdditiveNetwork& network, v1::AttentionModel* wire) {
   VectorToProto(network.output_weight, out->mutable_output_weight());
 }
 
-// Sets what depends on the kind.
+// Sets the fields that depend on the kind.
 void SummariseKind(const MultiHeadProjections& heads, v1::ModelSummary* wire) {
   wire->set_model_kind(v1::MODEL_KIND_MULTI_HEAD);
   wire->set_head_key_dimension(static_cast<std::int32_t>(heads.head_key_dim()));
@@ -175,7 +175,7 @@ absl::StatusOr<AttentionModel> ModelFromProto(const v1::AttentionModel& wire) {
 
 absl::StatusOr<std::vector<ProjectionProbe>> ProbesFromProto(
     const google::protobuf::RepeatedPtrField<v1::ProjectionProbe>& wire) {
-  // Before they are copied.
+  // Checked before the probes are copied.
   ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.size(), 0, kMaxProbes, "probes"));
   std::vector<ProjectionProbe> probes;
   for (int i = 0; i < wire.size(); ++i) {

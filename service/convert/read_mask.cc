@@ -18,7 +18,7 @@ void ReadAllAttributes(const CatalogSchema& schema, ReadMask& mask) {
   mask.any_attributes = !mask.attributes.empty();
 }
 
-// InvalidArgument about the path, without its place.
+// InvalidArgument about the path, without its position.
 absl::Status AddPath(absl::string_view path, const CatalogSchema& schema,
                      ReadMask& mask) {
   absl::string_view name = path;

@@ -68,7 +68,7 @@ absl::StatusOr<CatalogSet::FieldEncoder> EncoderFromProto(
   return CatalogSet::FieldEncoder{wire.key_field(), std::move(encoder)};
 }
 
-// Which defaults an update changes.
+// The defaults that an update changes.
 struct DefaultsMask {
   bool temperature = false;
   bool combine_kind = false;
@@ -107,7 +107,7 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
   ATTENDANT_ASSIGN_OR_RETURN(const KeyFieldSchema wanted,
                              KeyFieldFromProto(wire));
   if (mask.temperature) {
-    // Nobody means 1, which would undo what was fitted.
+    // A reset to 1 is hardly ever meant and would undo a fitted temperature.
     if (!wire.has_temperature()) {
       return InvalidField("temperature", "none",
                           "one, as update_mask names it");
@@ -126,7 +126,7 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
 }  // namespace
 
 absl::StatusOr<CatalogSchema> SchemaFromProto(const v1::CatalogSchema& wire) {
-  // Before they are copied.
+  // Checked before the fields are copied.
   ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.key_fields_size(), 1, kMaxKeyFields,
                                        "schema.key_fields"));
   ATTENDANT_RETURN_IF_ERROR(CheckCount(wire.attributes_size(), 0,

@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// Paths are made of what is refused alone: there may be thousands of events.
+// Builds paths only for errors, since there may be thousands of events.
 absl::StatusOr<HistoryEvent> EventFromProto(const v1::HistoryEvent& wire,
                                             bool profile, int index) {
   const auto path = [&](absl::string_view field) {
@@ -54,7 +54,7 @@ absl::StatusOr<HistoryEvent> EventFromProto(const v1::HistoryEvent& wire,
 
 absl::Status EventsFromProto(const v1::RankCandidatesRequest& wire,
                              RankQuery& query) {
-  // Before anything is copied: a message has room for millions of events.
+  // Checked before anything is copied: a message can hold millions of events.
   const std::int64_t event_count =
       std::int64_t{wire.history_size()} + wire.profile_size();
   if (event_count > 0) {
@@ -152,7 +152,7 @@ absl::StatusOr<RankQuery> RankQueryFromProto(
   if (wire.has_approximation()) {
     ATTENDANT_ASSIGN_OR_RETURN(query.approximation,
                                ApproximationFromProto(wire.approximation()));
-    // Reduced rows are no events.
+    // Rows reduced by Linformer do not correspond to events.
     if (wire.approximation().has_linformer()) query.attribution_count = 0;
   }
   if (wire.has_attribution_count()) {

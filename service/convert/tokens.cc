@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::size_t kChecksumBytes = 17;  // 16 hex digits and a line feed
 
-// The number is the version of what follows.
+// The number is the version of the format.
 constexpr absl::string_view kStatePrefix = "s2\n";
 constexpr absl::string_view kPagePrefix = "p2\n";
 
-// Tells a token that was cut or changed on its way from one of ours.
+// Detects tokens that were cut or altered.
 std::string Checksum(absl::string_view bytes) {
   return absl::StrCat(
       absl::Hex(XXH3_64bits(bytes.data(), bytes.size()), absl::kZeroPad16),
@@ -33,11 +33,12 @@ std::string Seal(absl::string_view prefix, absl::string_view content) {
       absl::StrCat(prefix, Checksum(content), content));
 }
 
-// What was sealed; nothing if the token is not one of ours.
+// Returns the sealed bytes; nothing if the token is not valid.
 std::optional<std::string> Open(absl::string_view token,
                                 absl::string_view prefix) {
   std::string text;
-  // Base64 has several spellings for some bytes: only ours will do.
+  // Base64 has several encodings for some bytes; only the canonical one is
+  // accepted.
   if (!absl::WebSafeBase64Unescape(token, &text) ||
       absl::WebSafeBase64Escape(text) != token) {
     return std::nullopt;
@@ -54,7 +55,7 @@ std::optional<std::string> Open(absl::string_view token,
 }  // namespace
 
 std::string StateToken(absl::string_view catalog_uid, std::int64_t sequence) {
-  // Queries between two writes have one token.
+  // Cached because queries between two writes have the same token.
   thread_local CatalogState last = {.catalog_uid = "", .sequence = -1};
   thread_local std::string token;
   if (sequence != last.sequence || catalog_uid != last.catalog_uid) {

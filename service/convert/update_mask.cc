@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// False for a path that names nothing of the schema.
+// Returns false if the path is not in the schema.
 bool AddPath(absl::string_view path, const CatalogSchema& schema,
              UpdateMask& mask) {
   if (path == "keys") {

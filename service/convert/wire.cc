@@ -13,10 +13,11 @@
 namespace attendant {
 namespace {
 
-// Of what the thread parses; null while it parses nothing.
+// Bytes left for the message that the thread is parsing; null if it parses
+// none.
 thread_local std::int64_t* parse_bytes_left = nullptr;
 
-// An arena has no other way to say no.
+// Thrown because an arena has no other way to report failure.
 struct TakesTooMuch {};
 
 void* AllocateBlock(std::size_t bytes) {
@@ -36,7 +37,7 @@ bool Parse(const grpc::ByteBuffer& buffer,
     return message->ParseFromArray(slice.begin(),
                                    static_cast<int>(slice.size()));
   }
-  // Shares the slices; the reader wants a buffer that it may change.
+  // Shares the slices; the reader needs a buffer that it may modify.
   grpc::ByteBuffer slices(buffer);
   grpc::ProtoBufferReader reader(&slices);
   return reader.status().ok() && message->ParseFromZeroCopyStream(&reader);
@@ -92,12 +93,12 @@ absl::Status SerialiseMessage(const google::protobuf::MessageLite& message,
   if (size > static_cast<std::size_t>(max_bytes)) {
     return ReplyTooLarge(max_bytes);
   }
-  // What serialises for gRPC would add the size up again.
+  // gRPC's own serialisation would compute the size again.
   grpc_slice bytes = grpc_slice_malloc(size);
   message.SerializeWithCachedSizesToArray(GRPC_SLICE_START_PTR(bytes));
   const grpc::Slice slice(bytes, grpc::Slice::STEAL_REF);
   grpc::ByteBuffer made(&slice, 1);
-  buffer->Swap(&made);  // to assign would copy
+  buffer->Swap(&made);  // assignment would copy
   return absl::OkStatus();
 }
 

@@ -25,7 +25,8 @@ absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
                       v1::SetAliasResponse* response) {
   ATTENDANT_RETURN_IF_ERROR(
       CheckGiven(request.catalog(), "catalog", "the name of a catalog"));
-  // What an alias shows is lent: who gave it another name would keep it.
+  // A scope with only the alias must not suffice: its holder could keep access
+  // to the catalog by giving it another alias.
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
   ATTENDANT_RETURN_IF_ERROR(CheckScope(scope, {catalog}));
   std::optional<std::string> expected;
@@ -57,7 +58,7 @@ absl::Status ListAliases(Backend& backend, const CatalogScope& scope,
                              PageSize(request.page_size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), kListing));
-  // Another one in scope, beyond those asked for, tells that there is a page.
+  // One more alias in scope than fits means that there is a next page.
   PageRoom room(page_size, backend.max_message_bytes, *response);
   std::string last;
   for (const Alias& alias : backend.catalogs->ListAliases(after, kMaxAliases)) {

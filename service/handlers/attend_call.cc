@@ -29,24 +29,25 @@
 namespace attendant {
 namespace {
 
-// Calls that one worker answers together: keys that no cache holds are read
-// once for all of them. 32 get 1.6 times as much done as 16 over 300,000 keys;
-// 64 another 1.1 times, and calls would wait half as long again.
+// Maximum number of calls that one worker answers together: keys that are not
+// in a cache are read once for all of them. Over 300,000 keys, throughput with
+// 32 is 1.6 times that with 16; 64 adds another 1.1 times, but calls would wait
+// half as long again.
 constexpr std::size_t kMaxTogether = 32;
-// Requests up to this size are parsed where they arrive, to know what they can
-// share; larger ones only where their turn has come.
+// Requests up to this size are parsed on arrival, to determine what they can
+// share; larger ones only when their turn has come.
 constexpr std::size_t kSmallRequestBytes = 16 << 10;
-// What they may take once they are parsed, and they wait: nothing counts it,
-// and empty elements take 30 times their bytes.
+// Maximum memory of a parsed request that waits: it is not counted anywhere,
+// and empty elements take 30 times their size.
 constexpr std::size_t kMaxHeldBytes = 128 << 10;
-// Of shortlists that are light work.
+// Maximum size of a shortlist that is light work.
 constexpr int kMaxShared = 1000;
 
-// Names those that a request can share passes with: none (empty), or the same
-// way through the keys of the same catalog. Requests that are refused later
-// may be among them.
+// Names the group of requests that a request can share passes with: requests
+// that scan the keys of the same catalog in the same way; empty if there is
+// none. The group may contain requests that are refused later.
 std::string GroupOf(const v1::AttendRequest& request) {
-  // Few items may be left, or few left out.
+  // Filtered queries may leave few items, or exclude few.
   const bool filtered = request.has_allow_list() || !request.filter().empty() ||
                         request.has_filter_expression();
   const bool masked = filtered || request.deny_list().ids_size() > 0 ||
@@ -60,8 +61,8 @@ std::string GroupOf(const v1::AttendRequest& request) {
                      request.result_count() > kMaxShared ||
                      request.shortlist_count() > kMaxShared;
   if (alone || large) return "";
-  // All floats, all codes, or those of the nearest lists, among which are those
-  // that are proven because that takes less.
+  // Scans of all floats; of all codes; or of the nearest lists, which include
+  // proven answers that need less than a whole scan.
   if (request.scan_mode() == v1::SCAN_MODE_EXACT ||
       request.mass_method() == v1::MASS_METHOD_EXACT) {
     const bool pools = request.pool_scope() == v1::WEIGHT_SCOPE_CATALOG;
@@ -89,7 +90,7 @@ class AttendCall final : public PooledCall {
       : PooledCall(backend, pool, AttendMethod(), context, request, response),
         light_queries_(light_queries) {}
 
-  // Parses a small request. True: the call may wait for its turn.
+  // Parses a small request. Returns true if the call may wait for its turn.
   bool Prepare() {
     if (request_.Length() > kSmallRequestBytes) return true;
     const absl::Status status = RunHandler([this] { return Parse(); });
@@ -98,7 +99,7 @@ class AttendCall final : public PooledCall {
       return false;
     }
     if (HeldBytes() > kMaxHeldBytes) {
-      // Parsed again when its turn has come, as a larger one.
+      // Parse it again when its turn has come, like a larger request.
       message_ = nullptr;
       DropMessages();
       return true;
@@ -108,7 +109,8 @@ class AttendCall final : public PooledCall {
     return true;
   }
 
-  // Answers it on this thread if it is light and a worker is free: true.
+  // If the call is light and a worker is free, answers it on this thread and
+  // returns true.
   bool TryRunHere(const FlowKey& flow) {
     if (group_.empty() ||
         !light_queries_.IsLight(light_place_, LightQueries::kMaxAlone)) {
@@ -118,7 +120,7 @@ class AttendCall final : public PooledCall {
         light_queries_.IsLight(light_place_, LightQueries::kMost);
     set_flow(flow);
     runs_here_ = true;
-    // Once it has run, the call may be another thread's, or gone.
+    // After it has run, the call may belong to another thread or be deleted.
     if (pool_.TryRunHere(this, beside_others)) return true;
     runs_here_ = false;
     return false;
@@ -128,18 +130,18 @@ class AttendCall final : public PooledCall {
 
   void Run() override {
     Works calls = {this};
-    // The pool holds no other works with groups. gRPC's thread answers no
-    // others.
+    // The pool holds no other works with groups. On gRPC's thread, no others
+    // are taken along.
     const bool runs_here = std::exchange(runs_here_, false);
     if (!group_.empty() && !runs_here)
       pool_.TakeAlong(*this, kMaxTogether - 1, calls);
-    // Each may have run before, and waited for its token since.
+    // Each may have run before and waited for its token since.
     for (Work* call : calls) {
       static_cast<AttendCall*>(call)->alone_since_ =
           calls.size() == 1 ? SteadyNow() : SteadyTime::max();
     }
     const absl::Status status = RunHandler([&] { return Answer(calls); });
-    // Whatever stopped it may be the fault of one of them.
+    // The failure may have been caused by one of the calls.
     const bool together = calls.size() > 1;
     for (Work* work : calls) {
       if (work == nullptr) continue;
@@ -178,9 +180,9 @@ class AttendCall final : public PooledCall {
     if (calls[0] != nullptr) End(status);
   }
 
-  // Answers calls of one group, and sets each to null as it is answered, or
-  // waits for the write that its token stands for. On an error the others are
-  // still to be.
+  // Answers calls of one group. Sets each to null once it is answered or waits
+  // for the write that its token names. After an error, the remaining calls are
+  // not answered yet.
   static absl::Status Answer(Works& calls) {
     const auto call_at = [&](std::size_t i) {
       return static_cast<AttendCall*>(calls[i]);
@@ -208,7 +210,8 @@ class AttendCall final : public PooledCall {
       return absl::OkStatus();
     }
     absl::InlinedVector<AttendJob, 1> jobs;
-    absl::InlinedVector<std::size_t, 1> positions;  // in calls, of the jobs
+    absl::InlinedVector<std::size_t, 1>
+        positions;  // index in `calls` of each job
     jobs.reserve(calls.size());
     positions.reserve(calls.size());
     for (std::size_t i = 0; i < calls.size(); ++i) {
@@ -225,7 +228,7 @@ class AttendCall final : public PooledCall {
                       &backend.max_message_bytes, call->reply_, &call->trace_});
       positions.push_back(i);
     }
-    // After all of them were found visible.
+    // Taken after all of them were found visible.
     const auto snapshot = (*catalog)->snapshot();
     AnswerJobs(backend, *snapshot, {jobs.data(), jobs.size()},
                [&](std::size_t job, const absl::Status& status) {
@@ -234,7 +237,7 @@ class AttendCall final : public PooledCall {
     return absl::OkStatus();
   }
 
-  // May end the object.
+  // May delete the object.
   void ReplyOrWait(const absl::Status& visible) {
     const absl::Status interrupted = interrupt_.Check();
     if (interrupted.ok() && IsNotVisibleYet(visible) && TryAgainLater()) {
@@ -243,7 +246,7 @@ class AttendCall final : public PooledCall {
     Reply(interrupted.ok() ? visible : interrupted);
   }
 
-  // May end the object.
+  // May delete the object.
   void Reply(const absl::Status& answered) {
     End(RunHandler([&] {
       if (!answered.ok()) return answered;
@@ -261,8 +264,8 @@ class AttendCall final : public PooledCall {
 
   LightQueries& light_queries_;
   std::size_t light_place_ = 0;
-  bool runs_here_ = false;  // its next turn is on gRPC's thread
-  // When its last turn began, if it was alone there.
+  bool runs_here_ = false;  // the next turn is on gRPC's thread
+  // When its last turn began, if it ran alone.
   SteadyTime alone_since_ = SteadyTime::max();
   v1::AttendRequest* message_ = nullptr;  // null: not parsed yet
   v1::AttendResponse* reply_ = nullptr;
@@ -277,7 +280,8 @@ std::uint64_t EffortOf(const v1::AttendRequest& request) {
     return std::bit_width(
         static_cast<std::uint64_t>(std::max<std::int64_t>(count, 0)));
   };
-  // Beyond all numbers: of what is not set or will be refused.
+  // Distinct from all exponents: for values that are not set or will be
+  // refused.
   constexpr int kNone = 1 << 20;
   const auto scale = [](double number) {
     return number > 0 && std::isfinite(number) ? std::ilogb(number) : kNone;
@@ -290,7 +294,7 @@ std::uint64_t EffortOf(const v1::AttendRequest& request) {
   return absl::HashOf(
       magnitude(std::max(request.result_count(), request.shortlist_count())),
       magnitude(request.probe_count()), share(request.recall()),
-      // A mass near to 1 takes the more the nearer.
+      // The closer a mass is to 1, the more work it takes.
       share(request.min_mass()), scale(1 - request.min_mass()),
       scale(request.mass_precision()), scale(request.temperature()),
       request.key_field(), int{request.score_kind()},
@@ -313,7 +317,7 @@ grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
   if (!call->Prepare()) return call;
   const FlowKey flow = FlowOfCatalog(call->grant(), *context, *request);
   if (call->TryRunHere(flow)) {
-    // The call may be gone.
+    // The call may have been deleted.
     backend.poller_reserve->EndWork();
   } else {
     call->Enter(flow);

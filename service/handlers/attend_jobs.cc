@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// A request as core takes it.
+// A request in core's form.
 struct Asked {
   std::size_t job = 0;
   absl::Duration read_duration;
@@ -28,7 +28,7 @@ struct Asked {
 
 absl::StatusOr<Asked> Read(const Backend& backend, const Snapshot& snapshot,
                            const AttendJob& job) {
-  // The turn may have come too late.
+  // The deadline may have passed while the call waited.
   ATTENDANT_RETURN_IF_ERROR(job.interrupt->Check());
   const v1::AttendRequest& request = *job.request;
   Asked asked;

@@ -18,17 +18,17 @@
 namespace attendant {
 namespace {
 
-// Queries of a batch that are answered together: a pass serves so many, and
-// their masks are held at once.
+// Number of queries of a batch answered together: as many as a pass serves,
+// whose masks are held at once.
 constexpr int kQueriesOfPass = 64;
 
-// True if the call as a whole has ended, and not only one of its queries.
+// True if the whole call has ended, not only one of its queries.
 bool EndsCall(const absl::Status& status) {
   return status.code() == absl::StatusCode::kCancelled ||
          status.code() == absl::StatusCode::kDeadlineExceeded;
 }
 
-// Why a query of a batch is not even asked; OK if it is.
+// OK if a query of a batch may be answered; otherwise the reason.
 absl::Status CheckQuery(const Backend& backend,
                         const v1::BatchAttendRequest& request,
                         const v1::AttendRequest& query) {
@@ -43,10 +43,11 @@ absl::Status CheckQuery(const Backend& backend,
   return CheckLimits(backend.limits, query);
 }
 
-// The reply of a batch, outcome by outcome, in the room of one message.
+// The reply of a batch, filled result by result, within the size of one
+// message.
 //
-// Answers are made apart from it, so that one for which there is no room takes
-// no memory once that is known.
+// Answers are built outside the reply, so that an answer that does not fit is
+// freed as soon as that is known.
 class BatchReply {
  public:
   BatchReply(int count, std::int64_t max_bytes, v1::BatchAttendResponse& reply)
@@ -57,10 +58,10 @@ class BatchReply {
     for (int i = 0; i < count; ++i) reply_.add_results();
   }
 
-  // What the next answer may take.
+  // Bytes available for the next answer.
   const std::int64_t* bytes_left() const { return &bytes_left_; }
 
-  // A status for whose words there is no room left is told without them.
+  // If a status does not fit, only its code is kept.
   void Note(int position, const absl::Status& status) {
     v1::BatchAttendResult& result = *reply_.mutable_results(position);
     *result.mutable_status() =
@@ -83,13 +84,13 @@ class BatchReply {
   }
 
  private:
-  // Set aside for each query, but no more than half of a message for all: what
-  // most errors take, and the lengths of what lies around an outcome.
+  // Bytes reserved for each query, in total at most half of a message: enough
+  // for most errors, and for the lengths that frame a result.
   static constexpr std::int64_t kStatusBytes = 512;
   static constexpr std::int64_t kFrameBytes = 8;  // of those lengths
 
-  // True of ReplyTooLarge, which would speak of this answer alone. Whatever
-  // else is over a limit is a field.
+  // True for ReplyTooLarge, whose message would describe this answer alone.
+  // Other errors with kOverLimit name a field.
   static bool IsTooLarge(const absl::Status& status) {
     return ReasonOf(status) == kOverLimit && !FieldOf(status);
   }
@@ -105,7 +106,7 @@ class BatchReply {
   }
 
   const std::int64_t max_bytes_;
-  const std::int64_t status_bytes_;  // set aside for each query
+  const std::int64_t status_bytes_;  // reserved for each query
   std::int64_t bytes_left_;
   v1::BatchAttendResponse& reply_;
 };
@@ -126,7 +127,7 @@ absl::Status BatchAttend(Backend& backend,
   BatchReply reply(count, backend.max_message_bytes, *response);
   absl::Status ended;
   std::vector<AttendJob> jobs;
-  std::vector<int> positions;  // of the jobs
+  std::vector<int> positions;  // of the jobs in the batch
   std::vector<std::unique_ptr<v1::AttendResponse>> answers;
   std::deque<CallTrace> traces;
   for (int begin = 0; begin < count; begin += kQueriesOfPass) {

@@ -18,17 +18,19 @@
 namespace attendant {
 namespace {
 
-// The text encoders of a catalog that is made; errors of what else it must fit.
+// Returns the text encoders of a new catalog, or the first error of the schema
+// or the encoders.
 absl::StatusOr<std::vector<CatalogSet::FieldEncoder>> EncodersOfNew(
     const RequestLimits& limits, const v1::CreateCatalogRequest& request,
     const CatalogSchema& schema) {
   ATTENDANT_RETURN_IF_ERROR(CheckNewSchema(limits, request.schema()));
-  // First, so that encoders meet the dimensions of a valid schema.
+  // Checked first, so that encoders are compared with the dimensions of a valid
+  // schema.
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
   return EncodersFromProto(request.text_encoders(), schema);
 }
 
-// The first `count` after `after`.
+// Returns the first `count` catalogs in scope after `after`.
 std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
     const CatalogSet& catalogs, const CatalogScope& scope,
     absl::string_view after, std::size_t count) {
@@ -43,7 +45,8 @@ std::vector<std::shared_ptr<LiveCatalog>> CatalogsInScope(
   return found;
 }
 
-// An error in a key field of the schema, by where the request names the field.
+// Rewrites an error in a key field of the schema to name the field as the
+// request does.
 absl::Status NameAsAsked(absl::Status error,
                          const std::vector<KeyFieldSchema>& key_fields,
                          const v1::UpdateCatalogRequest& request) {
@@ -67,7 +70,7 @@ absl::Status CreateCatalog(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(const CatalogSchema schema,
                              SchemaFromProto(request.schema()));
   auto encoders = EncodersOfNew(backend.limits, request, schema);
-  // What is there is given back as it is, whatever is wrong with them.
+  // An existing catalog is returned as it is, even if the encoders are invalid.
   ATTENDANT_ASSIGN_OR_RETURN(
       const CatalogSet::Created created,
       backend.catalogs->Create(request.name(), schema,
@@ -102,7 +105,7 @@ absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
                              PageSize(request.page_size()));
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), kListing));
-  // On the first page, those that can't be served: by name and reason.
+  // The first page also lists catalogs that can't be served, with the reason.
   if (request.page_token().empty()) {
     for (const auto& [name, status] : backend.catalogs->damages()) {
       if (!scope.Holds(name)) continue;
@@ -111,7 +114,7 @@ absl::Status ListCatalogs(Backend& backend, const CatalogScope& scope,
       damaged->add_warnings(std::string(status.message()));
     }
   }
-  // One more than asked for tells whether this is the last page.
+  // Fetching one more than requested shows whether this is the last page.
   const auto catalogs =
       CatalogsInScope(*backend.catalogs, scope, after, page_size + 1);
   PageRoom room(page_size, backend.max_message_bytes, *response);
@@ -136,10 +139,11 @@ absl::Status UpdateCatalog(Backend& backend,
                            v1::UpdateCatalogResponse* response) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto catalog,
                              FindCatalog(backend, request.name(), "name"));
-  // Not with the lock: other catalogs' updates would wait for it too. A write
-  // that begins in between is waited for with it.
+  // Wait without the lock, or updates of other catalogs would wait as well. A
+  // write that begins in between is waited for under the lock.
   catalog->AwaitWrite();
-  // Nor what takes long: fields and their dimensions stay as they were made.
+  // Slow work is also done without the lock; fields and their dimensions never
+  // change.
   ATTENDANT_ASSIGN_OR_RETURN(
       auto encoders,
       EncodersFromProto(request.text_encoders(), *catalog->snapshot()->schema));
@@ -148,7 +152,7 @@ absl::Status UpdateCatalog(Backend& backend,
       catalog->snapshot()->schema;
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,
                              UpdatedKeyFields(request, schema->key_fields));
-  // By its own name: an alias may have moved.
+  // Uses the catalog's own name: an alias may have moved.
   const absl::Status updated = backend.catalogs->Update(
       catalog->name(), key_fields, std::move(encoders), catalog->uid());
   if (!updated.ok()) return NameAsAsked(updated, key_fields, request);

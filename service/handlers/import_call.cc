@@ -19,12 +19,13 @@
 namespace attendant {
 namespace {
 
-// Of a failure that has only an index and a code, and all else of a reply.
+// Size of a failure with only an index and a code, and of the rest of a reply.
 constexpr std::int64_t kMinFailureBytes = 32;
 constexpr std::int64_t kReplyBytes = 512;
 
-// Every failure has its place in a reply, which has to fit a message: what was
-// stored is stored. Those that have no room left are told without their words.
+// Every failure must be reported in a reply that fits into a message, since the
+// other items are already stored. Failures beyond the available room are
+// reported without id and message.
 class Failures {
  public:
   Failures(std::int64_t max_bytes, std::int64_t item_count,
@@ -78,13 +79,14 @@ void ImportCall::OnReadDone(bool ok) {
   if (context_.IsCancelled()) {
     Finish(Gone());
   } else if (!ok) {
-    // The client is done.
+    // The client has closed its side.
     Finish(catalog_ != nullptr
                ? absl::OkStatus()
                : InvalidField("catalog", "a stream without a message",
                               "a first message that names the catalog"));
   } else if (backend_.draining.load()) {
-    // What was acknowledged says where to go on, elsewhere.
+    // The last acknowledgement tells the client where to resume on another
+    // server.
     Finish(Draining());
   } else {
     if (catalog_ == nullptr) {
@@ -161,9 +163,9 @@ absl::Status ImportCall::ImportMessage(const v1::ImportItemsRequest& request,
   }
   const auto snapshot = catalog_->snapshot();
   const auto count = static_cast<std::size_t>(request.items_size());
-  std::vector<absl::Status> statuses(count);  // one an item of the message
+  std::vector<absl::Status> statuses(count);  // one per item of the message
   std::vector<Item> items;
-  std::vector<std::size_t> positions;  // in the message, of each of items
+  std::vector<std::size_t> positions;  // index in the message of each item
   items.reserve(count);
   positions.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {

@@ -28,7 +28,8 @@ absl::Status ValidateRequestId(const std::string& request_id) {
                     kMaxRequestIdBytes, "request_id", " bytes");
 }
 
-// The catalog that a batch of `count` in `field` goes to. Errors of the batch.
+// Returns the catalog for a batch of `count` entries in `field`, or an error of
+// the batch.
 template <typename Request>
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogOfBatch(
     const Backend& backend, const Request& request, int count,
@@ -74,8 +75,8 @@ absl::StatusOr<ReadMask> ItemMask(const Request& request,
   return ReadMaskFromProto(request.read_mask(), schema);
 }
 
-// The token of what a reply read: an item may be of a write that is stored and
-// not in a snapshot yet.
+// The state token of a reply that reads items: an item may come from a write
+// that is stored but not in a snapshot yet.
 template <typename Response>
 class ReadState {
  public:
@@ -177,7 +178,7 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
       catalog->VisitStoredAfter(after, [&](const StoredItem& item) {
         v1::Item* wire = response->add_items();
         ItemToProto(item, *snapshot->schema, mask, wire);
-        // One more than there is room for tells that there is a page.
+        // One more item than fits means that there is a next page.
         if (!room.Takes(*wire)) {
           response->mutable_items()->RemoveLast();
           response->set_next_page_token(PageToken(listing, after));
@@ -189,7 +190,7 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
         return interrupted.ok();
       }));
   ATTENDANT_RETURN_IF_ERROR(interrupted);
-  // No page gets past one like that: it has to be found.
+  // No page can get past such an item, so the error names it.
   if (response->items_size() == 1 &&
       static_cast<std::int64_t>(response->ByteSizeLong()) >
           backend.max_message_bytes) {

@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// A version as the text of a page token and back.
+// Converts a model version to the text of a page token and back.
 std::string AfterText(const ModelName& name) {
   return absl::StrCat(name.version, " ", name.name);
 }
@@ -89,7 +89,7 @@ absl::Status ListModels(Backend& backend, const v1::ListModelsRequest& request,
       damaged->set_message(std::string(status.message()));
     }
   }
-  // One more than asked for tells whether this is the last page.
+  // Fetching one more than requested shows whether this is the last page.
   const auto found = models.List(after, page_size + 1);
   PageRoom room(page_size, backend.max_message_bytes, *response);
   ModelName last;

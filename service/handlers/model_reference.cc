@@ -36,7 +36,7 @@ absl::StatusOr<NamedModel> FindModel(const ModelSet& models,
                                      absl::string_view field) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const ModelVersion> found,
                              FindModelVersion(models, wire, field));
-  // The model lives as long as its version.
+  // Shares ownership with the version.
   return NamedModel{
       found->name, std::shared_ptr<const AttentionModel>(found, &found->model)};
 }

@@ -24,8 +24,9 @@
 namespace attendant {
 namespace {
 
-// The request's own vectors, compared as they are, must have a direction. What
-// an item's key, a position or a layer makes of norm 0 has similarity 0.
+// Vectors given in the request and compared unchanged must have a direction.
+// Vectors of norm 0 that result from an item's key, a position or a layer have
+// similarity 0.
 absl::Status CheckDirections(const v1::TokenSequence& wire, MatrixView rows,
                              absl::string_view path,
                              const std::vector<bool>& is_padding) {
@@ -49,7 +50,7 @@ absl::Status CheckDirections(const v1::ContextualizeRequest& request,
   const auto none_of = [](MatrixView rows) {
     return std::vector<bool>(static_cast<std::size_t>(rows.row_count));
   };
-  // Padding tokens are queries all the same.
+  // Padding tokens of the sequence are queries, too.
   ATTENDANT_RETURN_IF_ERROR(CheckDirections(
       request.sequence(), input.sequence, "sequence", none_of(input.sequence)));
   if (!input.memory) return absl::OkStatus();
@@ -60,7 +61,7 @@ absl::Status CheckDirections(const v1::ContextualizeRequest& request,
   return CheckDirections(request.memory(), *input.memory, "memory", is_padding);
 }
 
-// ReplyTooLarge if so many floats alone take more than max_bytes.
+// ReplyTooLarge if this many floats alone exceed max_bytes.
 absl::Status CheckReply(std::int64_t floats, std::int64_t max_bytes) {
   if (floats <= max_bytes / std::int64_t{sizeof(float)}) {
     return absl::OkStatus();
@@ -90,7 +91,7 @@ absl::Status SetFilter(const Backend& backend, const Snapshot& snapshot,
   return absl::OkStatus();
 }
 
-// How many a query finds is not known before it is answered.
+// The number of results of a query is not known before it is answered.
 absl::Status CheckReply(const Snapshot& snapshot, const RankQuery& query,
                         std::int64_t max_bytes) {
   const auto* ids = std::get_if<std::vector<ItemId>>(&query.candidates);
@@ -155,7 +156,7 @@ absl::Status Contextualize(Backend& backend,
   }
   input.max_hidden_bytes = backend.max_message_bytes;
   input.interrupt = interrupt;
-  // Before the work, which may be long and large.
+  // Checked before the work, which may take long and much memory.
   ATTENDANT_ASSIGN_OR_RETURN(const ContextShape shape, ContextShapeOf(input));
   ATTENDANT_RETURN_IF_ERROR(CheckDirections(request, input));
   ATTENDANT_RETURN_IF_ERROR(

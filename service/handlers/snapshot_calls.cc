@@ -16,8 +16,8 @@ namespace {
 
 constexpr std::int64_t kChunkBytes = 1 << 20;
 
-// What the queue knows of an upload: that it is wanted. One that has ended,
-// too, has its turn, in which its files are removed.
+// The interrupt that the queue sees for an upload. Even an upload that has
+// ended needs its turn, in which its files are removed.
 const Interrupt kAlwaysWanted = {};
 
 }  // namespace
@@ -70,7 +70,7 @@ void ExportCall::OnCancel() {
   pool_.Cancel(this);
 }
 
-// Lets go of the snapshot first: who was told the end may delete it.
+// Releases the snapshot first: a client that was told of the end may delete it.
 void ExportCall::Stop(const absl::Status& status) {
   stream_ = nullptr;
   Finish(status);
@@ -136,7 +136,7 @@ void SnapshotImportCall::OnReadDone(bool ok) {
   if (begun()) {
     pool_.Add(this);
   } else if (context_.IsCancelled()) {
-    // There are no files yet that would have to be removed in its turn.
+    // There are no files yet that would need a turn to be removed.
     Stop(Gone());
   } else if (backend_.draining.load()) {
     Stop(Draining());
@@ -162,8 +162,8 @@ void SnapshotImportCall::OnCancel() {
   if (pool_.RemoveUnlessBegun(this)) Stop(interrupt_.Check());
 }
 
-// Removes what was not finished here, and not with the call, which threads of
-// gRPC end: it may be gigabytes of files.
+// Removes an unfinished import here, on a worker, rather than in the
+// destructor, which runs on a gRPC thread: it may be gigabytes of files.
 void SnapshotImportCall::Stop(const absl::Status& status) {
   stream_.reset();
   Finish(status);
@@ -199,8 +199,7 @@ absl::Status SnapshotImportCall::Append() {
 }
 
 absl::Status SnapshotImportCall::End() {
-  // A stream that is cut off ends as one that is done does, and OnCancel may
-  // come later.
+  // A cancelled stream ends like a complete one, and OnCancel may come later.
   if (context_.IsCancelled()) return Gone();
   ATTENDANT_RETURN_IF_ERROR(interrupt_.Check());
   ATTENDANT_RETURN_IF_ERROR(

@@ -25,7 +25,8 @@ absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
       CheckGiven(catalog, "catalog", "the name of a catalog"));
   ATTENDANT_RETURN_IF_ERROR(CheckGiven(name, "name", "the name of a snapshot"));
   SnapshotId id{backend.catalogs->Resolve(catalog), std::string(name)};
-  // What is an alias now may have named the catalog that was stored.
+  // The name may be an alias now and have been the catalog's name when the
+  // snapshot was stored.
   SnapshotId as_named{std::string(catalog), id.name};
   if (id.catalog != as_named.catalog && !IsStored(backend, id) &&
       IsStored(backend, as_named)) {
@@ -34,7 +35,7 @@ absl::StatusOr<SnapshotId> IdFromWire(const Backend& backend,
   return id;
 }
 
-// A snapshot as the text of a page token, and back.
+// Converts a snapshot to the text of a page token and back.
 std::string AfterText(const SnapshotManifest& manifest) {
   return absl::StrCat(manifest.catalog, "/", manifest.name);
 }
@@ -86,7 +87,7 @@ absl::Status GetSnapshot(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const SnapshotId id,
       IdFromWire(backend, request.catalog(), request.name()));
-  // Without a lease, which would be in the way of who deletes it.
+  // Read without a lease, which would block a concurrent deletion.
   ATTENDANT_ASSIGN_OR_RETURN(const SnapshotManifest manifest,
                              backend.catalogs->snapshots().Get(id));
   SnapshotToProto(manifest, response->mutable_snapshot());
@@ -98,8 +99,8 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
                            const Interrupt& interrupt,
                            v1::ListSnapshotsResponse* response) {
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
-  // Of a catalog that was asked for, by whatever name, all are in scope; so are
-  // those of one that had the name before it was an alias.
+  // If a catalog is requested, by any name, all of its snapshots are in scope;
+  // so are those of a catalog that had the name before it became an alias.
   SnapshotPage page;
   page.holds = [&](absl::string_view name) {
     if (catalog.empty()) return scope.Holds(name);
@@ -111,7 +112,7 @@ absl::Status ListSnapshots(Backend& backend, const CatalogScope& scope,
   ATTENDANT_ASSIGN_OR_RETURN(const std::string after,
                              ParsePageToken(request.page_token(), listing));
   if (!request.page_token().empty()) page.after = IdOfText(after);
-  // One more, to know whether there is a page after this one.
+  // Fetching one more than requested shows whether there is a next page.
   page.limit = static_cast<std::size_t>(page_size) + 1;
   const bool by_alias = catalog != request.catalog();
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -178,7 +179,8 @@ absl::Status DeleteSnapshot(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const SnapshotId id,
       IdFromWire(backend, request.catalog(), request.name()));
-  // Else a second try, of who did not hear of the first, would reach the other.
+  // Refused because a retry by a client that did not receive the first reply
+  // would delete the other snapshot.
   if (id.catalog != request.catalog() &&
       IsStored(backend, {request.catalog(), id.name})) {
     return StatusWithReason(

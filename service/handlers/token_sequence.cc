@@ -37,7 +37,7 @@ absl::StatusOr<Matrix> RowsFromProto(const v1::TokenVectors& wire,
           vector_path(), absl::StrCat(dim, " components"),
           absl::StrCat(rows.column_count, ", as the first has"));
     }
-    // Not reserved: what the first says of the others need not be so.
+    // Not reserved: the first vector's dimension need not hold for the others.
     rows.data.insert(rows.data.end(), row->begin(), row->end());
   }
   return rows;

@@ -18,7 +18,7 @@ namespace {
 constexpr int kUnauthorized = 401;
 constexpr int kForbidden = 403;
 
-// The next certificate; null after the last.
+// Returns the next certificate; null after the last.
 Owned<X509> NextCertificate(BIO* pem) {
   Owned<X509> certificate(PEM_read_bio_X509(pem, nullptr, nullptr, nullptr));
   ERR_clear_error();
@@ -47,12 +47,13 @@ bool AskForCertificate(SSL* ssl, const TlsMaterial& material) {
   while (const Owned<X509> next = NextCertificate(certificates.get())) {
     if (X509_STORE_add_cert(authorities.get(), next.get()) != 1) return false;
   }
-  // Without one the handshake succeeds: supervisors that probe have none.
+  // A client without a certificate may complete the handshake: supervisors that
+  // probe have none.
   SSL_set_verify(ssl, SSL_VERIFY_PEER, nullptr);
   return SSL_set1_verify_cert_store(ssl, authorities.get()) == 1;
 }
 
-// For OpenSSL, in each handshake: 1 if it may go on.
+// Callback of OpenSSL for each handshake; returns 1 to continue.
 int ChooseCertificate(SSL* ssl, void* data) {
   TlsReloader& reloader = *static_cast<TlsReloader*>(data);
   const std::shared_ptr<const TlsMaterial> material =
@@ -68,7 +69,7 @@ bool LacksCertificate(const Security& security, const HttpRequest& request) {
          !request.has_certificate;
 }
 
-// Each role may read.
+// Requires only the scope, since every role may read.
 bool HoldsAll(Authenticator& authenticator, const HttpRequest& request) {
   const std::shared_ptr<const Grant> grant =
       authenticator.GrantOf(request.authorization);
@@ -80,9 +81,10 @@ bool HoldsAll(Authenticator& authenticator, const HttpRequest& request) {
 TlsContext MakeTlsContext(TlsReloader* reloader) {
   if (reloader == nullptr) return nullptr;
   TlsContext context(SSL_CTX_new(TLS_server_method()));
-  if (context == nullptr) throw std::bad_alloc();  // it has no other reason
+  if (context == nullptr) throw std::bad_alloc();  // the only possible cause
   SSL_CTX_set_cert_cb(context.get(), &ChooseCertificate, reloader);
-  // A session would outlive the authorities that its client was checked by.
+  // A resumed session would outlive the CAs against which its client was
+  // checked.
   SSL_CTX_set_session_cache_mode(context.get(), SSL_SESS_CACHE_OFF);
   SSL_CTX_set_options(context.get(), SSL_OP_NO_TICKET);
   SSL_CTX_set_min_proto_version(context.get(), TLS1_2_VERSION);

@@ -33,10 +33,10 @@
 namespace attendant {
 namespace {
 
-constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // request line included
-constexpr ev_ssize_t kMaxBodyBytes = 4096;    // nothing is sent here
+constexpr ev_ssize_t kMaxHeaderBytes = 8192;  // including the request line
+constexpr ev_ssize_t kMaxBodyBytes = 4096;    // requests have no bodies
 constexpr int kHttpBacklog = 1024;
-constexpr int kMaxAccepted = 64;  // in a turn
+constexpr int kMaxAccepted = 64;  // per iteration of the event loop
 constexpr absl::Duration kWaitForRoom = absl::Milliseconds(10);
 
 thread_local HttpServer* of_thread = nullptr;
@@ -47,8 +47,8 @@ std::string HeaderOf(evhttp_request* request, const char* name) {
   return value == nullptr ? "" : value;
 }
 
-// Resets the connection: what has come of it is not read any more, least of all
-// as the beginning of a handshake, which costs a signature.
+// Resets the connection: data received but not read is discarded, above all the
+// beginning of a handshake, which would cost a signature.
 void Reset(int socket) {
   sockaddr none = {};
   none.sa_family = AF_UNSPEC;
@@ -64,24 +64,25 @@ bool HasSpoken(int socket) {
 
 }  // namespace
 
-// From accepting it until its request is answered, its client is gone, or its
-// time is over.
+// A connection, from accept until its request is answered, its client is gone,
+// or its time is over.
 struct HttpServer::Connection {
   HttpServer* server;
-  // A reference of ours: the descriptor stays what it is.
+  // The object's own reference, which keeps the descriptor valid.
   bufferevent* buffer;
   event* timer = nullptr;
-  // Once its request is there.
+  // Set once the request has arrived.
   evhttp_connection* answered = nullptr;
   std::list<Connection>::iterator place = {};
-  // Its peer is known once libevent has given the socket to the buffer.
+  // The peer is known once libevent has given the socket to the buffer.
   Guest guest = {.since = SteadyNow()};
 };
 
 HttpServer::HttpServer(Options options) : options_(std::move(options)) {}
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
-  // Once for the process; threads, so that another one can end the loop.
+  // Once per process; libevent needs threads so that another one can end the
+  // loop.
   static const bool threads = [] {
     event_set_log_callback([](int /*severity*/, const char* text) {
       LogEvent(LogLevel::kDebug, "libevent", {{"message", text}});
@@ -93,7 +94,8 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
   ATTENDANT_RETURN_IF_ERROR(server->Listen());
   server->thread_ = std::thread([base = server->base_, own = server.get()] {
     of_thread = own;
-    // A client that is gone is an error of writing to it.
+    // Writing to a disconnected client then fails with an error instead of a
+    // signal.
     sigset_t gone;
     sigemptyset(&gone);
     sigaddset(&gone, SIGPIPE);
@@ -122,7 +124,8 @@ absl::Status HttpServer::Listen() {
         try {
           static_cast<HttpServer*>(server)->Answer(request);
         } catch (const std::exception&) {
-          // Not through libevent, which is C. Nothing was sent yet.
+          // Exceptions must not pass through libevent, which is C. Nothing was
+          // sent yet.
           evhttp_send_error(request, HTTP_INTERNAL, nullptr);
         }
       },
@@ -133,7 +136,8 @@ absl::Status HttpServer::Listen() {
     return CannotListen(options_.listen, " for HTTP", errno);
   }
   listener_ = evhttp_bound_socket_get_listener(bound);
-  // No file descriptors, or no memory. What it hands over is evhttp's.
+  // Called when descriptors or memory are exhausted. The callback's argument
+  // belongs to evhttp.
   evconnlistener_set_error_cb(listener_, [](evconnlistener*, void*) {
     of_thread->PauseAccepting(kWaitForRoom);
   });
@@ -147,7 +151,8 @@ absl::Status HttpServer::Listen() {
       this);
   const evutil_socket_t listening = evhttp_bound_socket_get_fd(bound);
   port_ = BoundPort(listening);
-  // libevent's is 128: what comes while hands are shaken would be lost.
+  // libevent's backlog is 128: connections that arrive during handshakes would
+  // be lost.
   if (listen(listening, kHttpBacklog) != 0) {
     return CannotListen(options_.listen, " for HTTP", errno);
   }
@@ -156,7 +161,8 @@ absl::Status HttpServer::Listen() {
 
 HttpServer::~HttpServer() {
   if (thread_.joinable()) {
-    // From within the loop: one that has not begun yet would forget it.
+    // Break from within the loop: a loop that has not started yet would ignore
+    // an earlier break.
     const timeval now = {};
     event_base_once(
         base_, -1, EV_TIMEOUT,
@@ -225,7 +231,8 @@ void HttpServer::MakeRoom() {
 }
 
 void HttpServer::End(Connection& connection) {
-  // libevent, which has the other reference, sees the end and closes.
+  // libevent, which has the other reference, sees the end and closes the
+  // socket.
   const evutil_socket_t socket = bufferevent_getfd(connection.buffer);
   if (socket >= 0) shutdown(socket, SHUT_RDWR);
   if (connection.answered != nullptr) {
@@ -240,12 +247,12 @@ void HttpServer::Answer(evhttp_request* request) {
   evhttp_connection* answered = evhttp_request_get_connection(request);
   SSL* ssl =
       bufferevent_openssl_get_ssl(evhttp_connection_get_bufferevent(answered));
-  // libevent goes on without TLS where Connect could make none.
+  // libevent continues without TLS if Connect could not create an SSL object.
   if (options_.tls != nullptr && ssl == nullptr) {
     evhttp_send_error(request, HTTP_SERVUNAVAIL, nullptr);
     return;
   }
-  // Closed as soon as it is answered, not when its time is over.
+  // Close as soon as the request is answered, not when the time is over.
   for (Connection& connection : connections_) {
     if (connection.buffer != evhttp_connection_get_bufferevent(answered)) {
       continue;
@@ -261,7 +268,7 @@ void HttpServer::Answer(evhttp_request* request) {
   }
   const char* path =
       evhttp_uri_get_path(evhttp_request_get_evhttp_uri(request));
-  // A wrong certificate has ended the handshake.
+  // A client with an invalid certificate has already failed the handshake.
   const HttpResponse response = options_.handler(
       {.path = path == nullptr ? "" : path,
        .authorization = HeaderOf(request, "Authorization"),

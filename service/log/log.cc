@@ -17,7 +17,7 @@ namespace attendant {
 namespace {
 
 spdlog::logger& Logger() {
-  // Never deleted: threads of gRPC may log while the process ends.
+  // Never deleted: gRPC threads may log while the process exits.
   static spdlog::logger* const logger = [] {
     auto* made = new spdlog::logger(
         "attendant", std::make_shared<spdlog::sinks::stderr_sink_mt>());

@@ -38,7 +38,7 @@ std::optional<TraceParent> ParseTraceParent(absl::string_view header) {
     return std::nullopt;
   }
   if (IsZero(parsed.trace_id) || IsZero(parsed.parent_id)) return std::nullopt;
-  // Later versions may have more to say.
+  // Later versions may append fields.
   if (header.size() > kSize && (version == "00" || header[kSize] != '-')) {
     return std::nullopt;
   }

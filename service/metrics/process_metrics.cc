@@ -23,7 +23,7 @@ double Seconds(const timeval& time) {
          1e-6 * static_cast<double>(time.tv_usec);
 }
 
-// When the machine was started, in seconds since the epoch; 0: not known.
+// Returns the machine's boot time in seconds since the epoch; 0: unknown.
 double BootTime() {
   std::ifstream stat("/proc/stat");
   for (std::string line; std::getline(stat, line);) {
@@ -37,14 +37,15 @@ double BootTime() {
   return 0;
 }
 
-// In seconds since the epoch; 0: not known. See proc(5).
+// Returns the process's start time in seconds since the epoch; 0: unknown. See
+// proc(5).
 double StartTime() {
   std::ifstream stat("/proc/self/stat");
   std::string text((std::istreambuf_iterator<char>(stat)), {});
-  // The second field, the name in parentheses, may hold anything.
+  // The second field, the name in parentheses, may contain any characters.
   const std::size_t name_end = text.rfind(')');
   if (name_end == std::string::npos) return 0;
-  constexpr int kFieldsBetween = 19;  // the third to the 21st
+  constexpr int kFieldsBetween = 19;  // fields 3 to 21
   std::istringstream fields(text.substr(name_end + 1));
   std::string skipped;
   for (int i = 0; i < kFieldsBetween; ++i) fields >> skipped;
@@ -78,7 +79,7 @@ void AddProcessMetrics(MetricPage& page) {
   std::error_code error;
   const std::filesystem::directory_iterator files("/proc/self/fd", error);
   if (!error) {
-    // The listing has a file open itself.
+    // Excludes the descriptor of the listing itself.
     page.AddGauge(
         "process_open_fds", "Open file descriptors (files and connections).",
         static_cast<double>(std::distance(begin(files), end(files))) - 1);

@@ -7,8 +7,8 @@
 namespace attendant {
 namespace {
 
-// As gRPC's middleware for Prometheus has them in other languages, whose
-// dashboards then fit.
+// As named by the Prometheus middleware for gRPC in other languages, so that
+// its dashboards work.
 constexpr absl::string_view kCodeNames[] = {"OK",
                                             "Canceled",
                                             "Unknown",
@@ -71,7 +71,7 @@ Histogram& CallMetrics::Seconds(std::size_t code) {
 
 void CallMetrics::Handled(absl::StatusCode code, absl::Duration time) {
   const auto index = static_cast<std::size_t>(code);
-  // gRPC hands on whatever code it is given.
+  // gRPC passes on any code it is given; unknown ones count as Unknown.
   Seconds(index < kCodeCount ? index : 2).Observe(absl::ToDoubleSeconds(time));
 }
 

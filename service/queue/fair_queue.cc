@@ -6,7 +6,7 @@
 namespace attendant {
 namespace {
 
-// Of a flow's caller, in its word.
+// Returns the bit of a flow's caller in its word of waiting_.
 std::uint64_t Bit(int flow) {
   return std::uint64_t{1} << (flow / FairQueue::kCatalogs % 64);
 }
@@ -33,7 +33,7 @@ void FairQueue::Push(Work* work, std::int64_t expected_ns,
   const int flow = FlowOf(work->flow_);
   Caller& caller = CallerOf(flow);
   Line& line = LineOf(flow);
-  // What was done while nobody waited was done at nobody's cost.
+  // While nobody was waiting, no caller was delayed by another.
   if (count_ == 0) now_ns_ = latest_ns_;
   if (caller.count == 0) {
     ++caller_count_;
@@ -66,8 +66,8 @@ Work* FairQueue::NextOf(const Caller& caller, MayBegin may_begin) {
   const Line* next_line = nullptr;
   for (const Line& line : caller.lines) {
     if (next != nullptr && line.virtual_ns >= next_line->virtual_ns) continue;
-    // Catalogs that share a line don't share what keeps one of them from its
-    // turn.
+    // Catalogs that share a line do not share a limit that keeps one of them
+    // from its turn.
     Work* work = line.first;
     while (work != nullptr && !may_begin(*work)) work = work->place_.after;
     if (work == nullptr) continue;
@@ -125,7 +125,7 @@ void FairQueue::PopGroup(absl::string_view group, std::size_t most,
     });
   };
   if (caller_count_ == 0) return;
-  // A share for each, and then what some leave of theirs.
+  // First an equal share for each caller, then what some have left over.
   const auto callers = static_cast<std::size_t>(caller_count_);
   take((most + callers - 1) / callers);
   take(most);

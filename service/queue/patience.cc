@@ -5,7 +5,7 @@
 namespace attendant {
 namespace {
 
-// True if the thread has it now.
+// Returns true if the thread now has the policy.
 bool TakePolicy(int policy) {
   const sched_param none = {};
   return sched_setscheduler(0, policy, &none) == 0;
@@ -14,14 +14,14 @@ bool TakePolicy(int policy) {
 }  // namespace
 
 Patience& Patience::OfThread() {
-  // Whoever runs the server may have given it another policy. Asked for before
-  // any thread is patient.
+  // The operator may have chosen another policy. Queried before any thread is
+  // patient.
   static const bool may_change = sched_getscheduler(0) == SCHED_OTHER;
   thread_local Patience patience(may_change);
   return patience;
 }
 
-// A thread has its policy from the one that made it, which may be patient.
+// A thread inherits its policy from its creator, which may be patient.
 Patience::Patience(bool may_change)
     : may_change_(may_change),
       is_patient_(may_change && sched_getscheduler(0) != SCHED_OTHER) {}

@@ -6,7 +6,7 @@ namespace attendant {
 
 void Work::CutShort(absl::Duration overrun) {
   Turn& turn = *place_.turn;
-  // While it was paused nobody worked on it.
+  // No time was spent on the work while it was paused.
   if (turn.resume_time != SteadyTime::min()) {
     overrun = std::min(overrun, TimeSince(turn.resume_time));
   }

@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-// Where nothing is known yet.
+// Assumed time of a work while nothing is known.
 constexpr std::int64_t kUnknownNs = 1000;
 
 using Refusal = WorkQueue::Refusal;
@@ -61,12 +61,12 @@ SteadyTime SliceEnd(SteadyTime now) {
 
 bool MayPause(const Work& work) { return work.interrupt().yielder != nullptr; }
 
-// What a work is charged when its turn comes.
+// Returns what a work is charged when its turn comes.
 std::int64_t ChargeOf(const Work& work, std::int64_t expected_ns) {
   return MayPause(work) ? AtMostASlice(expected_ns) : expected_ns;
 }
 
-// True if nobody wants the work any more: it is the refusal's.
+// If the work is no longer wanted, moves it to the refusal and returns true.
 bool HasEnded(Work* work, SteadyTime now, Refusal& refusal) {
   refusal.ended = work->interrupt().EndedAt(now);
   if (refusal.ended.ok()) return false;
@@ -173,10 +173,10 @@ void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
       std::min({most, share, Turn::kMaxWorks - turn.count});
   if (count == 0) return;
   try {
-    // What is out of the queue must have a place.
+    // Reserve first: works taken out of the queue must not be lost.
     taken.reserve(begin + count);
   } catch (const std::bad_alloc&) {
-    return;  // They have turns of their own.
+    return;  // They will have turns of their own.
   }
   waiting_.PopGroup(first.group(), count, taken);
   for (std::size_t i = begin; i < taken.size(); ++i) Join(turn, taken[i], now);
@@ -184,7 +184,7 @@ void WorkQueue::TakeAlong(const Work& first, std::size_t most, SteadyTime now,
 
 bool WorkQueue::ShouldPause(Work& work, SteadyTime now) {
   Turn& turn = *work.place_.turn;
-  // What others share would take them longer.
+  // A shared turn is not paused: that would delay several works.
   if (!turn.may_pause || turn.count > 1) {
     work.set_yield_time(SteadyTime::max());
     return false;
@@ -204,7 +204,7 @@ void WorkQueue::Pause(Work* work, SteadyTime now, CondVar* resumed) {
   --busy_count_;
   work->begun_ = true;
   work->place_.paused = resumed;
-  // It is under way: what is left of it counts as little as while it runs.
+  // The work is in progress: the rest counts as little as while it runs.
   waiting_.Push(work, /*expected_ns=*/1, absl::ToInt64Nanoseconds(kSlice));
 }
 
@@ -257,7 +257,8 @@ bool WorkQueue::Remove(Work* work) {
 }
 
 bool WorkQueue::RemoveUnlessBegun(Work* work) {
-  // Whoever runs it may be setting that.
+  // begun_ may be changing while the work runs, so it is read only if the work
+  // waits.
   const bool waits = work->place_.flow >= 0;
   return waits && !work->begun_ && Remove(work);
 }
@@ -270,25 +271,26 @@ WorkCounts WorkQueue::counts() const {
   return counts;
 }
 
-// Those who have less waiting than the newcomer's caller have their turn before
-// it at the latest with their last work; of those who have more, as much.
+// Works of callers with less waiting than the newcomer's caller all run before
+// the newcomer's last work at the latest; of callers with more waiting, an
+// equal amount runs.
 bool WorkQueue::WouldBeLate(const Work& work, SteadyTime now, int flow,
                             Refusal& refusal) const {
   const SteadyTime deadline = work.interrupt().deadline;
   if (deadline == SteadyTime::max()) return false;
-  // While a worker is free everything is tried: times are learned so. Those who
-  // wait for others of their catalog don't take it.
+  // While a worker is free, everything is tried, so that times can be learned.
+  // Works waiting for others of their catalog do not take the free worker.
   const int free_count = options_.thread_count - busy_count_;
   if (free_count > 0 && MayBegin(work) &&
       (static_cast<int>(waiting_.count()) < free_count || !can_begin())) {
     return false;
   }
-  // What nothing is known of takes no time: it is tried.
+  // A work of unknown duration counts as 0, so it is tried.
   const std::int64_t fair_ns =
       (waiting_.ExpectedOfCaller(flow) + times_[flow].mean_ns()) *
       (waiting_.caller_count() + 1);
   const std::int64_t before_ns = std::min(waiting_.expected_ns(), fair_ns);
-  // Workers may just have begun their turns.
+  // The workers may have begun their turns just now.
   refusal.expected = absl::Nanoseconds(before_ns / options_.thread_count +
                                        mean_hold_ns_ + times_[flow].quick_ns());
   refusal.left = absl::FromChrono(deadline - now);

@@ -60,7 +60,7 @@ bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
     refusal = queue_.Add(work, now);
     if (refusal.work == nullptr) queue_.Begin(now, &turn, &refusal);
     if (refusal.work == nullptr) {
-      turn.may_pause = false;  // of a thread that others wait for
+      turn.may_pause = false;  // other threads wait for this one
       ++elsewhere_count_;
       ++elsewhere_turn_count_;
     }
@@ -82,7 +82,7 @@ void WorkerPool::TakeAlong(const Work& work, std::size_t most, Works& taken) {
 
 void WorkerPool::Yield(Work* work) {
   MutexLock lock(&mutex_);
-  // A pool that stops runs what it has to its end.
+  // A pool that stops runs its works to the end without pauses.
   if (!queue_.ShouldPause(*work, SteadyNow()) || stopped_ || !AddStandIn()) {
     return;
   }
@@ -119,7 +119,7 @@ void WorkerPool::RestStandIn() {
   if (active_count_ <= thread_count_ || stopped_) return;
   --active_count_;
   ++resting_count_;
-  // Another is to do what this one would have begun.
+  // Another thread must take over the work this one would have begun.
   if (queue_.can_begin()) changed_.NotifyOne();
   while (called_count_ == 0 && !stopped_) called_.Wait(&mutex_);
   if (called_count_ > 0) {
@@ -203,7 +203,8 @@ void WorkerPool::RunWorker(int index) {
   }
 }
 
-// Who waits for the lock would wait for the thread to get to its core.
+// Unlocks, since others that wait for the lock would wait until the thread has
+// reached its core.
 void WorkerPool::StayAt(OwnCore& core) {
   mutex_.Unlock();
   core.Stay();
@@ -227,7 +228,7 @@ void WorkerPool::RunTurn(Work* work, const Turn& turn, bool elsewhere) {
   queue_.End(turn, now);
   if (elsewhere) {
     --elsewhere_count_;
-    // What a worker could not begin meanwhile.
+    // A worker could not begin it while this turn was running.
     if (queue_.can_begin()) changed_.NotifyOne();
   }
   if (stopped_) changed_.NotifyAll();

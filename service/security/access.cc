@@ -25,7 +25,7 @@ constexpr absl::string_view kReflection =
 using MethodRoles = absl::flat_hash_map<absl::string_view, Role>;
 
 const MethodRoles& RolesOfMethods() {
-  // Never deleted: calls may come until the process ends.
+  // Never deleted: calls may arrive until the process exits.
   static const MethodRoles* const roles = new MethodRoles({
       {"CatalogService/CreateCatalog", Role::kAdmin},
       {"CatalogService/GetCatalog", Role::kRead},
@@ -96,10 +96,11 @@ std::optional<Role> RoleFor(absl::string_view path) {
 
 absl::StatusOr<CatalogScope> CatalogScope::FromText(absl::string_view text) {
   CatalogScope scope;
-  // Of a view of nothing StrSplit makes no part, not an empty one.
+  // For a null view StrSplit returns no parts instead of an empty one.
   scope.patterns_ = absl::StrSplit(text.empty() ? "" : text, ',');
   for (const std::string& pattern : scope.patterns_) {
-    // "*" among others would be a mistake that gives everything away.
+    // "*" among other patterns is probably a mistake that would permit
+    // everything.
     if (pattern.empty() || !IsPattern(pattern) ||
         (pattern == "*" && scope.patterns_.size() > 1)) {
       return InvalidField(

@@ -21,7 +21,7 @@ absl::StatusOr<TokenTable> ReadTable(const std::string& path) {
       absl::StrCat(path, ": ", table.status().message()));
 }
 
-// Nothing if the header is of another scheme.
+// Returns nothing if the header uses another scheme.
 std::optional<absl::string_view> BearerToken(absl::string_view header) {
   constexpr absl::string_view kScheme = "bearer ";
   if (!absl::StartsWithIgnoreCase(header, kScheme)) return std::nullopt;
@@ -38,7 +38,7 @@ const std::shared_ptr<const Grant>& Anonymous() {
 
 absl::StatusOr<std::unique_ptr<Authenticator>> Authenticator::Open(
     const std::string& path, bool anonymous_read) {
-  // Watched from before it is read.
+  // Watched before it is read, so that no change is missed.
   WatchedFiles files({path});
   ATTENDANT_ASSIGN_OR_RETURN(TokenTable table, ReadTable(path));
   return std::unique_ptr<Authenticator>(new Authenticator(
@@ -94,12 +94,12 @@ std::shared_ptr<const Grant> Authenticator::GrantOf(absl::string_view header) {
 void Authenticator::ReloadIfChanged() {
   const SteadyTime now = SteadyNow();
   SteadyTime next = next_look_.load(std::memory_order_relaxed);
-  // One of the calls that come at the time looks; the others don't wait.
+  // One of the concurrent calls examines the file; the others do not wait.
   if (now < next || !next_look_.compare_exchange_strong(
                         next, now + absl::ToChronoNanoseconds(kLookInterval))) {
     return;
   }
-  // The log tells of what went wrong.
+  // Reload logs failures.
   Reload().IgnoreError();
 }
 
@@ -107,7 +107,7 @@ absl::Status Authenticator::Reload() {
   MutexLock lock(&mutex_);
   if (!files_.HaveChanged()) return absl::OkStatus();
   absl::StatusOr<TokenTable> table = ReadTable(path_);
-  // It may have been read in part.
+  // The file changed while it was read, so the content may be partial.
   if (files_.HaveChanged()) {
     table = absl::AbortedError(
         absl::StrCat(path_, " was written while it was read"));

@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// Hands gRPC what TLS handshakes are done with. Thread-safe.
+// Supplies gRPC with the certificate for TLS handshakes. Thread-safe.
 class TlsFetcher {
  public:
   explicit TlsFetcher(TlsReloader& reloader) : reloader_(reloader) {}
@@ -27,7 +27,7 @@ class TlsFetcher {
     return reloader_.wants_client_certificates();
   }
 
-  // For gRPC, before each handshake: the material if it is new.
+  // Callback of gRPC before each handshake: provides the material if it is new.
   static grpc_ssl_certificate_config_reload_status Fetch(
       void* self, grpc_ssl_server_certificate_config** config) {
     return static_cast<TlsFetcher*>(self)->Fetch(config);
@@ -45,8 +45,8 @@ class TlsFetcher {
     fetched_ = material;
     const grpc_ssl_pem_key_cert_pair pair = {material->key.c_str(),
                                              material->certificate.c_str()};
-    // gRPC wants authorities even where no client is asked for a certificate:
-    // then nothing is ever compared with them.
+    // gRPC requires CA certificates even if clients need no certificate; then
+    // nothing is checked against them.
     const std::string& authorities = wants_client_certificates()
                                          ? material->client_ca
                                          : material->certificate;
@@ -81,7 +81,7 @@ absl::Status CheckCaller(Authenticator* authenticator,
   if (authenticator == nullptr) return absl::OkStatus();
   const std::optional<Role> needed = RoleFor(path);
   if (!needed) return absl::OkStatus();
-  // One might be checked and another one used.
+  // With several headers, one might be checked and another one used.
   if (header_count > 1) {
     authenticator->CountRefusal(AuthRefusal::kUnknownToken);
     return absl::UnauthenticatedError("authorization: got several, want one");
@@ -90,12 +90,12 @@ absl::Status CheckCaller(Authenticator* authenticator,
 }
 
 struct CallChecks {
-  Authenticator* authenticator;  // null: no tokens
+  Authenticator* authenticator;  // null: no tokens are required
   CallAdmission admit;
   RefusalLog* refusal_log;
 };
 
-// For gRPC, before each call; `state` is of CallChecks.
+// Callback of gRPC before each call; `state` points to CallChecks.
 void ProcessMetadata(void* state, grpc_auth_context* context,
                      const grpc_metadata* metadata, std::size_t count,
                      grpc_process_auth_metadata_done_cb done, void* data) {
@@ -110,12 +110,12 @@ void ProcessMetadata(void* state, grpc_auth_context* context,
        std::string(status.message()).c_str());
 }
 
-// Credentials of gRPC's C interface: its C++ interface reloads no certificates
-// without giving up those it has, hands metadata to a thread of its own, and to
-// nobody where there is no TLS.
+// Uses gRPC's C interface: the C++ interface drops the current certificates
+// when it reloads, processes metadata on a separate thread, and does not
+// process it at all without TLS.
 class PortCredentials final : public grpc::ServerCredentials {
  public:
-  // Without TLS, tokens are taken from this machine only.
+  // Without TLS, tokens are accepted only from this machine.
   PortCredentials(std::shared_ptr<Security> security, CallAdmission admit)
       : security_(std::move(security)),
         checks_{security_->authenticator(), std::move(admit),
@@ -132,7 +132,7 @@ class PortCredentials final : public grpc::ServerCredentials {
   }
   ~PortCredentials() override { grpc_server_credentials_release(credentials_); }
 
-  // Not called: what checks calls is set by the constructor.
+  // Never called: the constructor sets what checks calls.
   void SetAuthMetadataProcessor(
       const std::shared_ptr<grpc::AuthMetadataProcessor>&) override {
     std::abort();

@@ -16,20 +16,20 @@
 namespace attendant {
 namespace {
 
-// Never asks at a terminal.
+// Prevents OpenSSL from prompting for a password on the terminal.
 int NoPassword(char* /*buffer*/, int /*size*/, int /*writing*/,
                void* /*data*/) {
   return 0;
 }
 
-// What OpenSSL said last, which is forgotten.
+// Returns OpenSSL's last error and clears the error queue.
 std::string LastError() {
   const char* reason = ERR_reason_error_string(ERR_peek_last_error());
   ERR_clear_error();
   return reason == nullptr ? "unknown" : reason;
 }
 
-// All certificates of the file, at least one.
+// Parses all certificates in the file; at least one.
 absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
     const std::string& path, const std::string& pem) {
   const Owned<BIO> reader = ReaderOf(pem);
@@ -66,7 +66,7 @@ absl::Time ExpiryOf(const X509& certificate) {
   return absl::FromTM(time, absl::UTCTimeZone());
 }
 
-// OK if TLS can be spoken with them: a library may refuse short keys or old
+// OK if TLS works with them: the library may reject short keys or old
 // algorithms.
 absl::Status TryOn(const std::vector<Owned<X509>>& certificates, EVP_PKEY* key,
                    const TlsPaths& paths) {

@@ -11,7 +11,7 @@ namespace attendant {
 
 absl::StatusOr<std::unique_ptr<TlsReloader>> TlsReloader::Open(
     const TlsPaths& paths) {
-  // Watched from before they are read.
+  // Watched before they are read, so that no change is missed.
   WatchedFiles files({paths.certificate, paths.key, paths.client_ca});
   ATTENDANT_ASSIGN_OR_RETURN(TlsMaterial material, ReadTlsFiles(paths));
   return std::unique_ptr<TlsReloader>(
@@ -26,7 +26,7 @@ TlsReloader::TlsReloader(const TlsPaths& paths, WatchedFiles files,
 
 std::shared_ptr<const TlsMaterial> TlsReloader::Current(SteadyTime now) {
   MutexLock lock(&mutex_);
-  // The log tells of what went wrong.
+  // ReadIfChanged logs failures.
   if (now >= next_look_) ReadIfChanged(now).IgnoreError();
   return material_;
 }

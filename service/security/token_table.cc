@@ -29,10 +29,10 @@ struct FreeKdf {
   void operator()(EVP_KDF_CTX* context) const { EVP_KDF_CTX_free(context); }
 };
 
-// False if the library can't: it then has no SHA-256.
+// Returns false if the library fails, as when it has no SHA-256.
 bool Derive(absl::string_view secret, const std::array<unsigned char, 16>& salt,
             std::array<unsigned char, 32>& hash) {
-  // Looked up by name once; never freed.
+  // Fetched once; never freed.
   static EVP_KDF* const hkdf = EVP_KDF_fetch(nullptr, "HKDF", nullptr);
   const std::unique_ptr<EVP_KDF_CTX, FreeKdf> context(EVP_KDF_CTX_new(hkdf));
   if (context == nullptr) return false;
@@ -75,8 +75,9 @@ std::string Encode(const std::array<unsigned char, kSize>& bytes) {
       reinterpret_cast<const char*>(bytes.data()), bytes.size()));
 }
 
-// SHA-256 of random bits that no other process has, and of the secret. False if
-// the library has no such bits, or the secret is longer than any that is known.
+// Computes SHA-256 of random bits specific to this process, followed by the
+// secret. Returns false if the library has no random bits or the secret is
+// longer than any valid one.
 bool Digest(absl::string_view secret, std::array<unsigned char, 32>& digest) {
   constexpr std::size_t kKeyBytes = 32;
   constexpr std::size_t kMaxBytes = 64;
@@ -105,7 +106,8 @@ absl::string_view NameOf(absl::string_view token) {
 }  // namespace
 
 bool FoundSecret::Is(absl::string_view secret) const {
-  // As long for what is not kept: time doesn't tell which names there are.
+  // Takes the same time if nothing is kept, so that timing does not reveal
+  // which names exist.
   static constexpr std::array<unsigned char, 32> kNone = {};
   const bool is_kept = kept_.load(std::memory_order_acquire);
   std::array<unsigned char, 32> digest;
@@ -125,7 +127,7 @@ absl::StatusOr<TokenTable::Entry> TokenTable::EntryFromLine(
     absl::string_view line) {
   const std::vector<absl::string_view> words =
       absl::StrSplit(line, absl::ByAnyChar(" \t"), absl::SkipEmpty());
-  // What stands there is not shown: it may be a secret in the wrong place.
+  // The line is not quoted: it may contain a secret in the wrong place.
   if (words.size() != 4) {
     return absl::InvalidArgumentError(absl::StrCat(
         "got ", words.size(), " words, want NAME ROLE CATALOGS HASH"));

@@ -51,7 +51,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   const auto failed = [&] {
     return absl::ErrnoToStatus(errno, absl::StrCat(path, " can't be read"));
   };
-  // A pipe would be waited for.
+  // Checked first, since opening a pipe would block.
   struct stat status = {};
   if (stat(path.c_str(), &status) != 0) return failed();
   if (!S_ISREG(status.st_mode)) {
@@ -71,7 +71,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
     content.resize(
         size + std::fread(content.data() + size, 1, room - size, file.get()));
     if (content.size() < room) break;
-    room = kMaxSmallFileBytes + 1;  // it has grown
+    room = kMaxSmallFileBytes + 1;  // the file has grown
   }
   if (std::ferror(file.get()) != 0) return failed();
   if (content.size() > kMaxSmallFileBytes) {

@@ -7,8 +7,8 @@
 namespace attendant {
 namespace {
 
-// A property of its connection: gRPC tells them apart in no other way before a
-// call has come.
+// Connection property: before a call has arrived, gRPC offers no other way to
+// tell connections apart.
 constexpr char kConnection[] = "attendant_connection";
 
 }  // namespace
@@ -69,7 +69,7 @@ bool ArrivalWatch::Begin(const std::string& connection, SteadyTime now) {
 }
 
 void ArrivalWatch::Arrive() {
-  // Of calls that were forgotten, too.
+  // Includes calls whose count was reset, so the count must not fall below 0.
   std::int64_t count = waiting_count_.load();
   while (count > 0 && !waiting_count_.compare_exchange_weak(count, count - 1)) {
   }

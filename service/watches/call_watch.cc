@@ -50,7 +50,7 @@ std::vector<std::string> CallWatch::Crowding(
                          [](const Connection* left, const Connection* right) {
                            return left->open_count < right->open_count;
                          });
-    // All are gone, and others have as few.
+    // All connections of this host are chosen, and no host has more.
     if (most == host.connections.end()) break;
     crowding.push_back((*most)->peer);
     count -= (*most)->open_count;

@@ -16,13 +16,13 @@ std::optional<int> MemoryGuard::Look(std::int64_t resident_bytes,
     return std::nullopt;
   }
   if (resident_bytes < resident_bytes_ + kGrowth) return std::nullopt;
-  // Less would not explain it.
+  // A sender of less would not explain the growth.
   std::int64_t most = (resident_bytes - resident_bytes_) / kMinShare;
   std::optional<int> sender;
   for (const Received& from : received) {
     const auto before = received_.find(from.connection);
     std::int64_t bytes = from.bytes;
-    // A connection may have the number of one that has gone.
+    // The descriptor may have been reused for a new connection.
     if (before != received_.end() && before->second <= bytes) {
       bytes -= before->second;
     }

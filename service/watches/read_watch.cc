@@ -7,7 +7,7 @@ namespace attendant {
 
 std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
   absl::flat_hash_map<int, Seen> seen;
-  int longest_unread = 0;  // looks
+  int longest_unread = 0;  // in looks
   for (const Connection& connection : connections) {
     const bool waits = connection.waiting_bytes > 0;
     Seen now = {.read_bytes =
@@ -18,7 +18,7 @@ std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
       continue;
     }
     const std::int64_t read = now.read_bytes - before->second.read_bytes;
-    if (!waits && read == 0) continue;  // it has come to rest
+    if (!waits && read == 0) continue;  // idle
     if (read == 0 && connection.unsent_bytes == 0) {
       now.unread_count = before->second.unread_count + 1;
     }

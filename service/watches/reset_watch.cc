@@ -18,10 +18,10 @@ namespace {
 
 constexpr absl::Duration kPause = absl::Microseconds(200);
 
-// A call's context, and its place among those that are known.
+// A call's context, with its links in the list of known calls.
 struct KnownContext final : grpc::CallbackServerContext, KnownCalls::Call {};
 
-// Tells whose call has come, if that matters.
+// Reports whose call has arrived, if calls are counted by connection.
 void ArriveFrom(const grpc::ServerContextBase& context,
                 ArrivalWatch& arrivals) {
   if (!arrivals.is_counting()) return;
@@ -40,14 +40,14 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
     return new KnownContext;
   }
   void Release(grpc::CallbackServerContext* context) override {
-    // Those of methods that there are not come here, too.
+    // Also called for calls of unknown methods.
     auto* const call = dynamic_cast<KnownContext*>(context);
     if (call != nullptr) watch_.known_calls_.Remove(*call);
     delete context;
     End();
   }
 
-  // Of methods that there are not: answered before anybody would ask.
+  // For unknown methods, which gRPC answers itself.
   grpc::GenericCallbackServerContext* NewGenericCallbackServerContext()
       override {
     Begin();
@@ -62,7 +62,8 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
   void Begin() {
     watch_.arrivals_.Arrive();
     watch_.call_count_.fetch_add(1);
-    // On the thread that reads the connection: the others are to keep up.
+    // Sleep on the thread that reads the connection, so that other threads can
+    // catch up.
     if (watch_.cancelled_count_.load() < watch_.MostCalls()) return;
     watch_.pause_count_.fetch_add(1);
     absl::SleepFor(kPause);
@@ -72,7 +73,7 @@ class ResetWatch::Contexts final : public grpc::ContextAllocator {
   ResetWatch& watch_;
 };
 
-// Of one call that began while gRPC had too many.
+// Observes one call that began while gRPC had too many.
 class ResetWatch::Witness final : public grpc::experimental::Interceptor {
  public:
   Witness(ResetWatch& watch, grpc::ServerContextBase& context)
@@ -87,8 +88,8 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
   void Intercept(
       grpc::experimental::InterceptorBatchMethods* methods) override {
     using grpc::experimental::InterceptionHookPoints;
-    // As soon as the reset was read: to end the call takes gRPC longer, for as
-    // long as there is more to read.
+    // Counted as soon as the reset was read: gRPC ends the call later, as long
+    // as there is more to read.
     if (methods->QueryInterceptionHookPoint(
             InterceptionHookPoints::POST_RECV_CLOSE) &&
         context_.IsCancelled()) {
@@ -106,10 +107,11 @@ class ResetWatch::Witness final : public grpc::experimental::Interceptor {
   bool is_cancelled_ = false;
 };
 
-// Of one call of gRPC's synchronous reflection, of which Contexts is not told.
-// It has come once a reply to it is sent: a call that was reset has none, and
-// gRPC may have its memory yet; nor has one that was turned away. Whether
-// it is cancelled can't be asked where it ends: gRPC would end it again.
+// Observes one call of gRPC's synchronous reflection, which Contexts does not
+// see. It counts as arrived once a reply is sent: a call that was reset has no
+// reply, and gRPC may still hold its memory; nor has a call that was refused.
+// Whether it is cancelled can't be queried when it ends: gRPC would end it
+// again.
 class ResetWatch::Reflection final : public grpc::experimental::Interceptor {
  public:
   Reflection(ArrivalWatch& arrivals, const grpc::ServerContext& context)
@@ -143,7 +145,7 @@ class ResetWatch::Witnesses final
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* info) override {
     grpc::ServerContextBase& context = *info->server_context();
-    // gRPC tells a synchronous call's context of its connection later.
+    // The context of a synchronous call does not know its connection yet.
     auto* const synchronous = dynamic_cast<grpc::ServerContext*>(&context);
     if (synchronous != nullptr) {
       return new Reflection(watch_.arrivals_, *synchronous);
@@ -184,7 +186,7 @@ void ResetWatch::CountOpen(const std::string& peer, int more, SteadyTime now) {
     MutexLock lock(&mutex_);
     const auto open = open_counts_.try_emplace(peer, 0).first;
     open->second += more;
-    // gRPC ends a call a little before we are told.
+    // gRPC ends a call slightly before the server is notified.
     const bool too_many = more > 0 && open->second == 2 * max_stream_count_ + 1;
     if (open->second == 0) open_counts_.erase(open);
     if (!too_many) return;

@@ -50,7 +50,7 @@ void StallWatch::Wait::End() {
 StallWatch::Wait::~Wait() {
   End();
   MutexLock lock(&watch_.mutex_);
-  // gRPC may end the call while it is cancelled, on the watch's own thread.
+  // The cancellation may end the call on the watch's own thread.
   while (watch_.cancelling_ == this &&
          watch_.thread_.get_id() != std::this_thread::get_id()) {
     watch_.changed_.Wait(&watch_.mutex_);
@@ -88,7 +88,8 @@ bool StallWatch::CancelStalled() {
   const std::int64_t now = NowNanoseconds();
   const std::int64_t longest_to_go = LongestToGo();
   bool any = false;
-  // A call may end while another is cancelled: one walk, whoever goes.
+  // Calls may end while another is being cancelled; following_ keeps the walk
+  // valid.
   for (Wait* wait = waits_.first(); wait != nullptr; wait = following_) {
     following_ = waits_.After(*wait);
     const std::int64_t since = wait->begin_ns_.load();
@@ -105,7 +106,7 @@ bool StallWatch::CancelStalled() {
 }
 
 void StallWatch::Cancel(Wait& wait) {
-  wait.End();  // looked at no more
+  wait.End();  // excludes it from further checks
   cancelling_ = &wait;
   mutex_.Unlock();
   stalled_count_.fetch_add(1);
@@ -123,7 +124,8 @@ void StallWatch::Cancel(Wait& wait) {
 std::int64_t StallWatch::LongestToGo() const {
   std::int64_t excess = waiting_bytes_.load() - options_.reply_memory_bytes;
   if (excess <= 0) return Wait::kNone;
-  std::vector<std::pair<std::int64_t, std::int64_t>> replies;  // since, bytes
+  std::vector<std::pair<std::int64_t, std::int64_t>>
+      replies;  // begin time, bytes
   for (const Wait* wait = waits_.first(); wait != nullptr;
        wait = waits_.After(*wait)) {
     const std::int64_t since = wait->begin_ns_.load();
