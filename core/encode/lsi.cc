@@ -55,7 +55,7 @@ absl::Status Validate(const EventLog& log, const LsiOptions& options) {
   return absl::OkStatus();
 }
 
-// Each customer's items in the order of their first events.
+// Returns each customer's items in the order of their first events.
 std::vector<std::vector<std::int32_t>> Histories(const EventLog& log) {
   std::vector<std::vector<std::int32_t>> histories(log.customer_ids.size());
   absl::flat_hash_set<std::pair<std::int32_t, std::int32_t>> seen;
@@ -66,8 +66,8 @@ std::vector<std::vector<std::int32_t>> Histories(const EventLog& log) {
   return histories;
 }
 
-// Takes the last new item of each customer who has enough, but never an item's
-// last customer: nothing could be learnt of that item.
+// Holds out the last new item of each customer who has enough items, but never
+// an item's last customer: nothing could be learnt about that item.
 HeldOut HoldOut(const EventLog& log) {
   std::vector<std::vector<std::int32_t>> histories = Histories(log);
   std::vector<std::int32_t> customers_of(log.item_ids.size());
@@ -103,7 +103,7 @@ HeldOut HoldOut(const EventLog& log) {
   return held_out;
 }
 
-// At most kMaxChoices, evenly spaced.
+// Returns at most kMaxChoices of the choices, evenly spaced.
 std::vector<Choice> Thin(std::vector<Choice> choices) {
   if (choices.size() <= kMaxChoices) return choices;
   std::vector<Choice> thinned;
@@ -125,7 +125,7 @@ double ScaleOf(KeyScale key_scale, double singular_value) {
   return 1;
 }
 
-// The keys and singular values; the defaults are left as they are.
+// Fits the keys and singular values; leaves the defaults unchanged.
 absl::StatusOr<LsiModel> FitKeys(const EventLog& log,
                                  const LsiOptions& options) {
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -173,7 +173,7 @@ SparseMatrix EventMatrix(const EventLog& log, RatingKind kind) {
   const auto place = [](const Event& event) {
     return std::pair(event.customer, event.item);
   };
-  // Stable, so that ratings are summed in the same order every time.
+  // Stable, so that ratings are always summed in the same order.
   std::stable_sort(
       events.begin(), events.end(),
       [&](const Event& a, const Event& b) { return place(a) < place(b); });

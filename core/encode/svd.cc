@@ -19,7 +19,7 @@ namespace {
 using Dense = Eigen::MatrixXd;
 using Sparse = Eigen::SparseMatrix<double, Eigen::RowMajor>;
 
-// Up to this many columns (of the lesser side) and elements a dense
+// Up to this many columns (of the lesser side) and elements, a dense
 // decomposition takes less than a second.
 constexpr std::int64_t kDenseDimension = 256;
 constexpr std::int64_t kDenseElements = std::int64_t{1} << 22;
@@ -33,7 +33,7 @@ struct Triplets {
   Dense v;
 };
 
-// x -> (A^T A + shift) x, for Spectra.
+// Computes x -> (A^T A + shift) x, for Spectra.
 class ShiftedGram {
  public:
   using Scalar = double;
@@ -53,7 +53,7 @@ class ShiftedGram {
 
  private:
   const Sparse& a_;
-  const Sparse transposed_;  // row-major as well: both products are gathers
+  const Sparse transposed_;  // also row-major: both products are gathers
   const double shift_;
   mutable Eigen::VectorXd image_;
 };
@@ -82,7 +82,7 @@ absl::Status Validate(const SparseMatrix& matrix, std::int64_t k) {
   return absl::OkStatus();
 }
 
-// The matrix over `scale`, transposed if it is wider than tall.
+// Returns the matrix over `scale`, transposed if it is wider than tall.
 Sparse Tall(const SparseMatrix& matrix, bool transpose, double scale) {
   std::vector<Eigen::Triplet<double>> triplets;
   triplets.reserve(matrix.entries.size());
@@ -97,7 +97,7 @@ Sparse Tall(const SparseMatrix& matrix, bool transpose, double scale) {
   return a;
 }
 
-// LAPACK's rather than Eigen's, whose templates take a compiler minutes under a
+// Uses LAPACK rather than Eigen, whose templates take minutes to compile with a
 // sanitizer.
 absl::StatusOr<Triplets> DenseSvd(Dense a) {
   const auto rows = static_cast<lapack_int>(a.rows());
@@ -116,17 +116,18 @@ absl::StatusOr<Triplets> DenseSvd(Dense a) {
   return triplets;
 }
 
-// Finds the space of the k greatest right singular vectors by Lanczos on
-// A^T A, then decomposes A restricted to it. The second step gives back the
-// half of the digits that the square of A has lost.
+// Finds the space of the k greatest right singular vectors by Lanczos on A^T A,
+// then decomposes A restricted to it. The second step recovers the half of the
+// digits that squaring A loses.
 absl::StatusOr<Triplets> LanczosSvd(const Sparse& a, std::int64_t k) {
-  // Spectra's tolerance is relative to each eigenvalue, which those of a null
-  // space can't meet. The mean eigenvalue, added to all, makes them converge.
+  // Spectra's tolerance is relative to each eigenvalue, which the eigenvalues
+  // of a null space can't meet. Adding the mean eigenvalue to all of them makes
+  // them converge.
   const double shift = a.squaredNorm() / static_cast<double>(a.cols());
   ShiftedGram gram(a, shift);
   const auto basis = std::min<Eigen::Index>(2 * k + 20, a.cols());
   Spectra::SymEigsSolver<ShiftedGram> solver(gram, k, basis);
-  solver.init();  // a fixed start, so the same input gives the same output
+  solver.init();  // fixed start: the same input gives the same output
   solver.compute(Spectra::SortRule::LargestAlge, 1000, 1e-10);
   if (solver.info() != Spectra::CompInfo::Successful) {
     return absl::InternalError(absl::StrCat(
@@ -139,16 +140,16 @@ absl::StatusOr<Triplets> LanczosSvd(const Sparse& a, std::int64_t k) {
   return triplets;
 }
 
-// A row or column of the matrix without entries has a singular vector
-// component of exactly 0, which rounding would blur.
+// Zeroes the singular vector components of empty rows or columns of the matrix.
+// They are exactly 0, which rounding would blur.
 void ClearEmpty(const std::vector<bool>& used, Dense& vectors) {
   for (std::size_t i = 0; i < used.size(); ++i) {
     if (!used[i]) vectors.row(static_cast<Eigen::Index>(i)).setZero();
   }
 }
 
-// Makes the largest component of v positive; of components equal up to rounding
-// the first counts.
+// True if the largest component of v is negative; of components that are equal
+// up to rounding, the first counts.
 bool NeedsFlip(const Eigen::Ref<const Eigen::VectorXd>& v) {
   const double least = v.cwiseAbs().maxCoeff() * (1 - 1e-9);
   for (const double component : v) {
@@ -170,7 +171,7 @@ std::vector<double> RowMajor(const Dense& matrix) {
 absl::StatusOr<TruncatedSvd> ComputeTruncatedSvd(const SparseMatrix& matrix,
                                                  std::int64_t k) {
   ATTENDANT_RETURN_IF_ERROR(Validate(matrix, k));
-  // With a greatest element of 1 nothing overflows when squared.
+  // Scaled to a greatest element of 1, nothing overflows when squared.
   double scale = 0;
   std::vector<bool> used_rows(static_cast<std::size_t>(matrix.row_count));
   std::vector<bool> used_columns(static_cast<std::size_t>(matrix.column_count));

@@ -17,31 +17,33 @@ namespace {
 using RowMatrix =
     Eigen::Matrix<float, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// The grid of temperatures: halves from 32 times the greatest similarity
-// (weights equal within 1/16) on.
+// The grid of temperatures: it starts at 32 times the greatest similarity
+// (weights equal within 1/16) and halves from there.
 constexpr int kGridCount = 26;
 constexpr double kGridTop = 32;
-// 1 % of a temperature: the width of the last bracket.
+// The width of the last bracket: 1 % of a temperature.
 constexpr double kLogTemperatureWidth = .01;
-// Similarities held at a time.
+// The number of similarities held at a time.
 constexpr std::int64_t kBlockElements = std::int64_t{1} << 21;
 // Beyond this, float similarities and sums over a dimension may overflow.
 constexpr double kGreatestSimilarity = 1e37;
-// Below this, 1 / temperature may.
+// Below this, 1 / temperature may overflow.
 constexpr double kMinSimilarity = 1e-30;
-// exp of less would be a denormal: a hundred times slower, and as good as 0.
+// exp of anything below would be a denormal: a hundred times slower, and as
+// good as 0.
 constexpr float kMinExponent = -80;
-// Sums of so many floats lose at most about 1e-5 before they join a double.
+// Sums of this many floats lose at most about 1e-5 before they are added to a
+// double.
 constexpr Eigen::Index kSumBlock = 512;
 
-// One way of scoring and combining, and its search.
+// A way of scoring and combining, and its search.
 struct Candidate {
   ScoreKind score_kind = ScoreKind::kDot;
   CombineKind combine_kind = CombineKind::kSum;
-  std::vector<float> factors;  // one a choice: what the raw q.k is scaled by
-  double greatest = 0;         // bound of |similarity x scale|
-  std::vector<double> temperatures;             // wanted in the next pass
-  std::vector<double> negative_log_likelihood;  // sums of a pass, one each
+  std::vector<float> factors;        // one per choice, scales the raw q.k
+  double greatest = 0;               // bound of |similarity x scale|
+  std::vector<double> temperatures;  // for the next pass
+  std::vector<double> negative_log_likelihood;  // a pass's sum per temperature
 };
 
 // Everything that does not depend on the temperature.
@@ -51,7 +53,7 @@ struct Problem {
   double greatest_key_norm = 0;
   std::span<const Choice> choices;
   RowMatrix queries;  // [choices, dim], plain sums
-  // Of each choice, how much is taken for one at random.
+  // The share of each choice that is taken as random.
   double random_share = 0;
 };
 
@@ -116,7 +118,7 @@ absl::Status Validate(const MatrixView& keys, std::span<const Choice> choices) {
   return absl::OkStatus();
 }
 
-// The weighted sum of the history, or the query given.
+// Stores the weighted sum of the history, or the given query, to `query`.
 void FillQuery(const Choice& choice, const MatrixView& keys,
                std::span<float> query) {
   if (!choice.query.empty()) {
@@ -138,7 +140,7 @@ std::span<float> RowOf(RowMatrix& matrix, Eigen::Index row) {
   return {matrix.row(row).data(), static_cast<std::size_t>(matrix.cols())};
 }
 
-// The first key or query of norm 0, or nothing.
+// Returns the name of the first key or query of norm 0, or nothing.
 std::optional<std::string> ZeroNorm(Problem& problem) {
   for (Eigen::Index row = 0; row < problem.keys.rows(); ++row) {
     if (!std::isfinite(problem.inverse_key_norms[row])) {
@@ -153,7 +155,7 @@ std::optional<std::string> ZeroNorm(Problem& problem) {
   return std::nullopt;
 }
 
-// A combined query is the plain sum times a factor; so is a similarity.
+// A combined query is the plain sum times a factor, and so is a similarity.
 Candidate MakeCandidate(ScoreKind score_kind, CombineKind combine_kind,
                         Problem& problem) {
   Candidate candidate;
@@ -193,7 +195,7 @@ absl::StatusOr<std::vector<Candidate>> MakeCandidates(
       return InvalidField(*zero_norm, "norm 0", "norm > 0 for COSINE");
     }
   } else if (zero_norm.has_value()) {
-    score_kinds = {ScoreKind::kDot};  // these keys can't serve COSINE
+    score_kinds = {ScoreKind::kDot};  // these keys don't suit COSINE
   }
   std::vector<CombineKind> combine_kinds = {
       CombineKind::kSum, CombineKind::kSumOverSqrtCount, CombineKind::kUnit};
@@ -203,14 +205,14 @@ absl::StatusOr<std::vector<Candidate>> MakeCandidates(
   for (const ScoreKind score_kind : score_kinds) {
     for (const CombineKind combine_kind : combine_kinds) {
       candidates.push_back(MakeCandidate(score_kind, combine_kind, problem));
-      // The length of a query is nothing to a cosine.
+      // COSINE ignores a query's length, so all combinations are equal.
       if (score_kind == ScoreKind::kCosine) break;
     }
   }
   return candidates;
 }
 
-// log sum exp of (logits - greatest) / temperature.
+// Returns log sum exp of (logits - greatest) / temperature.
 double LogSum(const Eigen::Ref<const Eigen::ArrayXf>& gaps,
               double temperature) {
   const auto factor = static_cast<float>(1 / temperature);
@@ -223,14 +225,14 @@ double LogSum(const Eigen::Ref<const Eigen::ArrayXf>& gaps,
   return std::log(sum);
 }
 
-// Of what is not masked.
+// Returns the mean of the gaps that are not masked.
 double MeanGap(const Eigen::Ref<const Eigen::ArrayXf>& gaps) {
   const auto is_open = gaps > kMinusInfinityF;
   return is_open.select(gaps, 0).cast<double>().sum() /
          static_cast<double>(is_open.count());
 }
 
-// Adds the negative log likelihood of a choice at every temperature wanted.
+// Adds the negative log likelihood of a choice at every requested temperature.
 // similarities: its raw q.k, with the history at -infinity.
 void AddChoice(const Problem& problem, std::size_t choice,
                const Eigen::Ref<const Eigen::ArrayXf>& similarities,
@@ -255,7 +257,7 @@ void AddChoice(const Problem& problem, std::size_t choice,
   }
 }
 
-// Fills negative_log_likelihood of all candidates, with one pass over the
+// Fills negative_log_likelihood of all candidates in one pass over the
 // similarities.
 void Pass(const Problem& problem, std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
@@ -289,7 +291,7 @@ void Pass(const Problem& problem, std::vector<Candidate>& candidates) {
   }
 }
 
-// A search between the neighbours of the best grid point.
+// Returns a search between the neighbours of the best grid point.
 GoldenSection Bracket(const Candidate& candidate) {
   const std::vector<double>& values = candidate.negative_log_likelihood;
   const auto best = static_cast<std::size_t>(
@@ -301,11 +303,11 @@ GoldenSection Bracket(const Candidate& candidate) {
                        std::log(candidate.temperatures[best]), values[best]);
 }
 
-// All searches at once, one temperature each a pass.
+// Runs all searches at once, with one temperature each per pass.
 std::vector<GoldenSection> Search(const Problem& problem,
                                   std::vector<Candidate>& candidates) {
   for (Candidate& candidate : candidates) {
-    // All similarities 0: every temperature is as good.
+    // If all similarities are 0, every temperature is equally good.
     const double greatest =
         candidate.greatest > kMinSimilarity ? candidate.greatest : 1;
     for (int i = 0; i < kGridCount; ++i) {
@@ -368,7 +370,7 @@ absl::StatusOr<AttentionDefaults> FitDefaults(MatrixView keys,
   for (std::size_t i = 1; i < searches.size(); ++i) {
     if (searches[i].best() < searches[best].best()) best = i;
   }
-  // What was searched for counts a choice that nobody made.
+  // The search included a random choice; report the likelihood without it.
   std::vector<Candidate> found = {std::move(candidates[best])};
   found[0].temperatures = {std::exp(searches[best].best_at())};
   problem.random_share = 0;

@@ -16,7 +16,7 @@ struct Free {
   void operator()(utf8proc_uint8_t* bytes) const { std::free(bytes); }
 };
 
-// Letters and digits. Marks too: in many scripts a vowel is one.
+// True for letters, digits and marks: in many scripts a vowel is a mark.
 bool IsWordCharacter(utf8proc_int32_t codepoint) {
   switch (utf8proc_category(codepoint)) {
     case UTF8PROC_CATEGORY_LU:
@@ -35,7 +35,7 @@ bool IsWordCharacter(utf8proc_int32_t codepoint) {
   }
 }
 
-// Appends a word and its 3-grams, and empties it.
+// Appends a word and its 3-grams to `terms`, and clears `characters`.
 void Flush(std::vector<absl::string_view>& characters,
            std::vector<std::string>& terms) {
   if (characters.empty()) return;

@@ -15,7 +15,7 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMaxTextBytes = 16384;
-// Fields as the wire spells them.
+// Field names on the wire.
 constexpr absl::string_view kTextField = "text";
 constexpr absl::string_view kProjectionField = "projection_float32_le";
 
@@ -74,7 +74,7 @@ std::int64_t TextEncoder::memory_bytes() const {
   std::size_t bytes =
       (parts_.idf.size() + parts_.projection.size()) * sizeof(float);
   for (const std::string& term : parts_.terms) {
-    // Most terms are short enough to lie in the string itself.
+    // Most terms are short enough to be stored within the string object.
     bytes += 2 * (sizeof(term) + (term.capacity() > 15 ? term.capacity() : 0));
   }
   return static_cast<std::int64_t>(bytes + positions_.capacity() *

@@ -33,8 +33,8 @@ bool ReadParts(ByteReader& reader, TextEncoderParts& parts) {
   std::uint64_t dim = 0;
   std::uint64_t term_count = 0;
   if (!reader.Read(dim) || !reader.Read(term_count)) return false;
-  // A term takes its size and dim + 1 floats: a count beyond that is a lie, and
-  // must not become an allocation.
+  // A term takes its size and dim + 1 floats. A greater count is damage and
+  // must not cause an allocation.
   const std::uint64_t most_floats = reader.left() / sizeof(float);
   if (dim > most_floats || term_count > most_floats / (dim + 2)) return false;
   parts.dim = static_cast<std::int64_t>(dim);

@@ -20,17 +20,17 @@ namespace {
 
 constexpr std::size_t kMaxAsked = 2000;
 
-// A 3-gram weighs as half a word of the same rarity does (weights add as
+// A 3-gram weighs half as much as a word of the same rarity (weights add as
 // squares): words decide, and 3-grams help where words are misspelt, inflected
-// or joined. Found on the names of 3,659 gifts at 128 dimensions: .25, .45, .7
-// and 1 leave 2.07, 1.76, 1.53 and 1.45 nats when items are asked for by half
+// or joined. Measured on the names of 3,659 gifts at 128 dimensions: .25, .45,
+// .7 and 1 give 2.07, 1.76, 1.53 and 1.45 nats when items are queried by half
 // of their words; more than 1 would put 3-grams before words.
 constexpr double kThreeGramFactor = .7;
 
 using Terms = std::vector<std::string>;
 
 struct Vocabulary {
-  std::size_t found_count = 0;  // of which `terms` are kept
+  std::size_t found_count = 0;  // before the cut to `terms`
   std::vector<std::string> terms;
   std::vector<float> idf;
   TermPositions positions;
@@ -68,7 +68,7 @@ absl::Status Validate(const std::vector<TextColumn>& columns,
   return absl::OkStatus();
 }
 
-// The terms of every text: [columns][items].
+// Returns the terms of every text: [columns][items].
 absl::StatusOr<std::vector<std::vector<Terms>>> AllTerms(
     const std::vector<TextColumn>& columns) {
   std::vector<std::vector<Terms>> all;
@@ -88,9 +88,9 @@ absl::StatusOr<std::vector<std::vector<Terms>>> AllTerms(
 
 bool IsThreeGram(absl::string_view term) { return absl::StartsWith(term, "#"); }
 
-// How many terms an encoder of items' texts may have.
+// Returns the most terms that an encoder of items' texts may have.
 std::int64_t MostTerms(const TextLsiOptions& options, std::size_t item_count) {
-  // The decomposition has no more dimensions than items.
+  // The decomposition has at most as many dimensions as items.
   const std::int64_t dim = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(item_count), 1, options.dim);
   const std::int64_t row_bytes = dim * static_cast<std::int64_t>(sizeof(float));
@@ -127,15 +127,16 @@ Vocabulary MakeVocabulary(const std::vector<std::vector<Terms>>& all_terms,
     vocabulary.positions.emplace(
         term, static_cast<std::int32_t>(vocabulary.terms.size()));
     vocabulary.terms.push_back(term);
-    // > 0 even for a term of every item, so that no text becomes nothing.
+    // > 0 even for a term of every item, so that no text becomes empty.
     vocabulary.idf.push_back(
         static_cast<float>(factor * std::log(1 + 1 / share)));
   }
   return vocabulary;
 }
 
-// The TF-IDF vectors of an item's texts, added with their columns' weights, and
-// normalised. A single column is normalised as a query is, to the last bit.
+// Adds the TF-IDF vectors of an item's texts, weighted by column, and
+// normalises the sum. A single column is normalised exactly as a query is, to
+// the last bit.
 TermWeights WeighItem(const std::vector<TextColumn>& columns,
                       const std::vector<std::vector<Terms>>& all_terms,
                       std::size_t item, const Vocabulary& vocabulary) {
@@ -153,7 +154,7 @@ TermWeights WeighItem(const std::vector<TextColumn>& columns,
   return weights;
 }
 
-// The terms of every second word.
+// Returns the terms of every second word.
 Terms HalfOf(const std::vector<std::vector<Terms>>& all_terms,
              std::size_t item) {
   Terms half;
@@ -167,7 +168,7 @@ Terms HalfOf(const std::vector<std::vector<Terms>>& all_terms,
   return half;
 }
 
-// Asks for at most kMaxAsked items, evenly spaced, by half of their words.
+// Queries at most kMaxAsked items, evenly spaced, by half of their words.
 absl::StatusOr<AttentionDefaults> FitTemperature(
     const std::vector<std::vector<Terms>>& all_terms,
     const Vocabulary& vocabulary, const TextLsiModel& model) {

@@ -1,6 +1,6 @@
-// Kernels for AVX2 with FMA. Target attributes on the functions, not on the
-// file, so that nothing inline from a header is compiled for processors that
-// may not be there.
+// Kernels for AVX2 with FMA. The target attribute is on functions, not on the
+// file, so that no inline function from a header is compiled for instructions
+// that the processor may lack.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -10,30 +10,30 @@
 
 #define ATTENDANT_AVX2 __attribute__((target("avx2,fma")))
 #define ATTENDANT_AVX2_INLINE ATTENDANT_AVX2 __attribute__((always_inline))
-// Loops over a tile's sums: unrolled before anything else, they stay in
-// registers.
+// For loops over a tile's sums: unrolled before any other optimisation, the
+// sums stay in registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
 
 namespace attendant {
 namespace {
 
 constexpr int kWidth = 8;  // floats in a register
-// Components after which sums are added up and begun anew: one long sum would
-// lose digits of what comes late.
+// Number of components after which sums are added up and restarted: one long
+// sum would lose digits of late components.
 constexpr std::int64_t kBlockDim = 64 * kWidth;
 constexpr int kTileRows = 4;
 constexpr int kTileQueries = 3;  // 3 x 4 sums, 3 queries, a row: 16 registers
 constexpr int kPoolQueries = 4;
 constexpr int kPoolRegisters = 2;  // 4 x 2 sums, 2 of a row, a weight
 
-// All bits set in the first `count` of 8 lanes.
+// Returns a mask with all bits set in the first `count` of 8 lanes.
 ATTENDANT_AVX2 inline __m256i FirstLanes(std::int64_t count) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32(static_cast<int>(count)),
                             _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
 
-// The sums of 4 registers. Each is added up by the same tree, wherever it
-// stands: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
+// Returns the sums of 4 registers. Each is added up by the same tree, whatever
+// its position: ((0 + 1) + (2 + 3)) + ((4 + 5) + (6 + 7)).
 ATTENDANT_AVX2 inline __m128 SumOfEach(const __m256 (&v)[kTileRows]) {
   const __m256 lanes =
       _mm256_hadd_ps(_mm256_hadd_ps(v[0], v[1]), _mm256_hadd_ps(v[2], v[3]));
@@ -42,7 +42,7 @@ ATTENDANT_AVX2 inline __m128 SumOfEach(const __m256 (&v)[kTileRows]) {
 }
 
 // Adds the products of `count` components to each pair's sum, in steps of the
-// width, the tail masked.
+// width, with the tail masked.
 template <int kQueries, int kRows>
 ATTENDANT_AVX2_INLINE inline void AddProducts(
     const float* queries, const float* rows, std::int64_t dim,
@@ -50,7 +50,7 @@ ATTENDANT_AVX2_INLINE inline void AddProducts(
   const std::int64_t whole = count / kWidth * kWidth;
   const __m256i mask = FirstLanes(count - whole);
   if constexpr (kQueries == 1) {
-    // A query alone is bound by memory, which is read fastest in order.
+    // A single query is bound by memory, which is read fastest in order.
     ATTENDANT_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const float* row = rows + r * dim;
@@ -99,8 +99,9 @@ ATTENDANT_AVX2_INLINE inline void AddProducts(
   }
 }
 
-// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair and
-// block; blocks, of which there is one unless kLong, are added in their order.
+// Computes dots[q * stride + r] for kQueries queries and kRows rows. Each pair
+// has one sum per block; blocks, of which there is one unless kLong, are added
+// in order.
 template <int kQueries, int kRows, bool kLong>
 ATTENDANT_AVX2 inline void DotTile(const float* queries, const float* rows,
                                    std::int64_t dim, std::int64_t stride,
@@ -206,8 +207,8 @@ ATTENDANT_AVX2 bool Scale(const float* numbers, std::int64_t n, float factor,
   return _mm256_testz_si256(found, found) != 0;
 }
 
-// The greatest of n numbers, which At(i, mask) makes 8 at a time: those of
-// `mask`, from i on.
+// Returns the greatest of n numbers. At(i, mask) supplies the 8 numbers from i
+// on, limited to `mask`.
 template <typename Numbers>
 ATTENDANT_AVX2 inline float MaxOf(const Numbers& numbers, std::int64_t n) {
   const __m256 lowest = _mm256_set1_ps(-std::numeric_limits<float>::infinity());
@@ -280,8 +281,8 @@ ATTENDANT_AVX2 float CorrectMax(const float* scales, float factor, float shift,
       n);
 }
 
-// x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with
-// exp(r) = 1 + factor r: the Taylor polynomial of degree 7 (error below 2^-27).
+// x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and exp(r) = 1 +
+// factor r by the Taylor polynomial of degree 7 (error below 2^-27).
 struct ReducedExp {
   __m256 n, r, factor;
 };
@@ -303,22 +304,22 @@ ATTENDANT_AVX2 inline ReducedExp Reduce(__m256 x) {
   return {n, r, p};
 }
 
-// 2^n by its exponent bits, for n in [-126, 0].
+// Returns 2^n, built from its exponent bits, for n in [-126, 0].
 ATTENDANT_AVX2 inline __m256 PowerOfTwo(__m256 n) {
   const __m256i exponent =
       _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
   return _mm256_castsi256_ps(_mm256_slli_epi32(exponent, 23));
 }
 
-// exp(x) for x in [kMinGap, 0].
+// Returns exp(x) for x in [kMinGap, 0].
 ATTENDANT_AVX2 inline __m256 Exp(__m256 x) {
   const ReducedExp e = Reduce(x);
   return _mm256_mul_ps(_mm256_fmadd_ps(e.factor, e.r, _mm256_set1_ps(1.0f)),
                        PowerOfTwo(e.n));
 }
 
-// exp(x) - 1 for x in [kMinGap, 0], precise also near 0: 1 is taken from 2^n,
-// which is exact, and not from the sum.
+// Returns exp(x) - 1 for x in [kMinGap, 0], precise also near 0: it subtracts 1
+// from 2^n, which is exact, not from the sum.
 ATTENDANT_AVX2 inline __m256 Expm1(__m256 x) {
   const ReducedExp e = Reduce(x);
   const __m256 power = PowerOfTwo(e.n);
@@ -335,7 +336,7 @@ ATTENDANT_AVX2 inline __m256 Tanh(__m256 t) {
       _mm256_mul_ps(size, _mm256_set1_ps(-2.0f)), _mm256_set1_ps(kMinGap)));
   const __m256 negative =
       _mm256_div_ps(m, _mm256_add_ps(_mm256_set1_ps(2.0f), m));
-  // Flip where t is positive.
+  // Negate where t is positive.
   return _mm256_xor_ps(negative, _mm256_andnot_ps(t, sign_bit));
 }
 
@@ -451,7 +452,7 @@ ATTENDANT_AVX2 std::int64_t SelectAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
-// Of the lists from the l-th on.
+// Returns the mean logits of the lists from the l-th on.
 ATTENDANT_AVX2 inline __m256 MeanLogits(const NormalLists& lists,
                                         const float* scores, std::int64_t l,
                                         __m256i mask, __m256 unit_lanes) {
@@ -518,7 +519,7 @@ ATTENDANT_AVX2 double NormalSquares(const NormalLists& lists,
     const __m256 weight = _mm256_maskload_ps(weights + l, mask);
     const __m256 counted =
         _mm256_cmp_ps(weight, _mm256_setzero_ps(), _CMP_NEQ_OQ);
-    // An infinite one times 0 is no number.
+    // Masked, because an infinite gap times a weight of 0 is NaN.
     const __m256 gap = _mm256_and_ps(_mm256_sub_ps(tilted, max_lanes), counted);
     sums[0] = _mm256_fmadd_ps(weight, gap, sums[0]);
   }
@@ -565,7 +566,7 @@ ATTENDANT_AVX2 void DotChunks(const float* a, const float* b, std::int64_t n,
 
 ATTENDANT_AVX2 void Rank(const std::uint32_t* numbers, std::int64_t n,
                          std::uint32_t* ranks) {
-  // Compares are of signed numbers.
+  // AVX2 compares signed numbers only.
   const __m256i flip = _mm256_set1_epi32(static_cast<int>(0x80000000));
   for (std::int64_t begin = 0; begin < n; begin += kWidth) {
     const __m256i mask = FirstLanes(std::min<std::int64_t>(n - begin, kWidth));
@@ -582,7 +583,7 @@ ATTENDANT_AVX2 void Rank(const std::uint32_t* numbers, std::int64_t n,
       const __m256i before = _mm256_and_si256(
           _mm256_cmpeq_epi32(ranked, number),
           _mm256_cmpgt_epi32(place, _mm256_set1_epi32(static_cast<int>(j))));
-      // All bits set are -1.
+      // A comparison that is true gives -1.
       counts = _mm256_sub_epi32(
           counts, _mm256_or_si256(_mm256_cmpgt_epi32(ranked, number), before));
     }
@@ -604,8 +605,7 @@ ATTENDANT_AVX2 std::int64_t CountAtLeast(const float* numbers, std::int64_t n,
   return count;
 }
 
-// Where `second` has lanes, the difference of the other component and this one,
-// else their sum.
+// Returns other - v in the lanes of kSecond, v + other elsewhere.
 template <int kSecond>
 ATTENDANT_AVX2 inline __m256 SumOrDifference(__m256 v, __m256 other) {
   return _mm256_blend_ps(_mm256_add_ps(v, other), _mm256_sub_ps(other, v),
@@ -614,7 +614,8 @@ ATTENDANT_AVX2 inline __m256 SumOrDifference(__m256 v, __m256 other) {
 
 ATTENDANT_AVX2 void Transform(float* vector, std::int64_t size,
                               std::int64_t row_count) {
-  // Stages within a register; of fewer components, the first of them.
+  // Stages within a register. A vector of fewer components takes the first of
+  // them.
   const __m256i mask = FirstLanes(std::min<std::int64_t>(size, kWidth));
   const auto has = [&](std::int64_t half) {
     return row_count <= half && half < size;
@@ -661,7 +662,7 @@ ATTENDANT_AVX2 void AddScaledRows(const double* factors,
   constexpr std::int64_t kDoubles = 4;
   constexpr int kTogether = 8;
   std::int64_t d = 0;
-  // Sums that stay in registers.
+  // These sums stay in registers.
   for (; d + kTogether * kDoubles <= dim; d += kTogether * kDoubles) {
     __m256d sums[kTogether];
     ATTENDANT_UNROLL
@@ -687,9 +688,9 @@ ATTENDANT_AVX2 void AddScaledRows(const double* factors,
   }
 }
 
-// sums[q * dim + d] for kQueries queries and kRegisters registers of
-// components, the last of which has `last_count` in it. A row's components are
-// loaded once for all the queries.
+// Computes sums[q * dim + d] for kQueries queries and kRegisters registers of
+// components, the last of which holds `last_count`. Loads a row's components
+// once for all the queries.
 template <int kQueries, int kRegisters>
 ATTENDANT_AVX2 inline void PoolTile(const float* weights, const float* rows,
                                     std::int64_t row_count, std::int64_t dim,

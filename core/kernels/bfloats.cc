@@ -1,5 +1,6 @@
-// Target attributes on the functions, not on the file, so that nothing inline
-// from a header is compiled for processors that may not be there.
+// The target attribute is on functions, not on the file, so that no inline
+// function from a header is compiled for instructions that the processor may
+// lack.
 #include "core/kernels/bfloats.h"
 
 #include <immintrin.h>
@@ -23,7 +24,7 @@ float DotScalar(const Bfloat* a, const Bfloat* b, std::int64_t n) {
   return static_cast<float>(sum);
 }
 
-// A register's bfloats as floats: those of odd and of even places.
+// A register's bfloats as floats, at odd and at even positions.
 struct Pair {
   __m256 odd, even;
 };
@@ -31,7 +32,7 @@ struct Pair {
 ATTENDANT_AVX2 inline Pair WidenPairs(const Bfloat* from) {
   const __m256i bits =
       _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
-  // A bfloat's bits are the upper half of its float's.
+  // A bfloat's bits are the upper half of its float's bits.
   const __m256i upper = _mm256_set1_epi32(static_cast<int>(0xffff0000));
   return {_mm256_castsi256_ps(_mm256_and_si256(bits, upper)),
           _mm256_castsi256_ps(_mm256_slli_epi32(bits, 16))};
@@ -72,7 +73,7 @@ ATTENDANT_BF16 inline __m512 AddProducts(__m512 sum, __m512i a, __m512i b) {
 
 ATTENDANT_BF16 float DotBf16(const Bfloat* a, const Bfloat* b, std::int64_t n) {
   constexpr std::int64_t kWidth = 32;
-  // An addition waits for the one before it, so there are two sums.
+  // Two sums, because each addition waits for the one before it.
   __m512 first = _mm512_setzero_ps();
   __m512 second = _mm512_setzero_ps();
   std::int64_t i = 0;
@@ -101,7 +102,7 @@ void RoundToBfloats(const float* numbers, std::int64_t n, float factor,
                     Bfloat* bfloats) {
   for (std::int64_t i = 0; i < n; ++i) {
     const auto bits = std::bit_cast<std::uint32_t>(numbers[i] * factor);
-    // Half of the last bit that is kept, less what makes a tie go to even.
+    // Rounds half up in the last bit kept, except that a tie goes to even.
     bfloats[i] = static_cast<Bfloat>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
   }
 }

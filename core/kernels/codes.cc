@@ -11,7 +11,7 @@ std::int32_t Code8(std::uint8_t high, std::uint8_t low) {
   return 16 * high + low;
 }
 
-// Of a block's plane, the nibble of a row's component d.
+// Returns the nibble of a row's component d in a block's plane.
 std::uint8_t Nibble(const std::uint8_t* plane, std::int64_t row,
                     std::int64_t d) {
   const std::uint8_t byte = plane[64 * (d / 8) + 4 * row + d % 4];
@@ -22,7 +22,7 @@ std::int32_t LowOf(const CodeQuery& query, std::int64_t d) {
   return query.low == nullptr ? 0 : query.low[d];
 }
 
-// The plain twins: the header's formulas, a row at a time.
+// The scalar twins: the header's formulas, a row at a time.
 void Logits8(const CodeQuery* queries, std::int64_t query_count,
              const std::uint8_t* high_plane, const std::uint8_t* low_plane,
              const float* scales, std::int64_t block_count, std::int64_t,
@@ -89,7 +89,7 @@ void Logits4At(const CodeQuery& query, const std::uint8_t* high_plane,
 const CodeKernels kScalarCodeKernels = {Logits8, Logits4, Logits4At};
 
 bool HasAvxVnni() {
-  // Not all compilers' __builtin_cpu_supports know it.
+  // Not all compilers' __builtin_cpu_supports know AVX-VNNI.
   unsigned a = 0, b = 0, c = 0, d = 0;
   return IsSupported(KernelLevel::kAvx2) &&
          __get_cpuid_count(7, 1, &a, &b, &c, &d) != 0 && (a >> 4 & 1) != 0;

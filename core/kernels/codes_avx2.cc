@@ -1,6 +1,6 @@
-// Codes for AVX2, and for AVX2 with VNNI. Target attributes on the functions,
-// not on the file, so that nothing inline from a header is compiled for
-// processors that may not be there.
+// Codes for AVX2, and for AVX2 with VNNI. The target attribute is on functions,
+// not on the file, so that no inline function from a header is compiled for
+// instructions that the processor may lack.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 #define ATTENDANT_AVX2 __attribute__((target("avx2,fma")))
 #define ATTENDANT_AVX2_INLINE ATTENDANT_AVX2 __attribute__((always_inline))
-// Loops over a tile's sums: unrolled before anything else, they stay in
-// registers.
+// For loops over a tile's sums: unrolled before any other optimisation, the
+// sums stay in registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
 
 namespace attendant {
@@ -21,23 +21,23 @@ namespace {
 constexpr int kHalves = 2;  // registers of 8 rows in a block
 constexpr int kHalfRows = 8;
 constexpr std::int64_t kLine = 64;
-// For many queries a block's codes are unpacked once for all of them, if they
-// fit here: rows of 1,024 do.
+// With many queries, a block's codes are unpacked once for all of them if they
+// fit into a buffer of this size: rows of 1,024 do.
 constexpr std::int64_t kBufferBytes = 32 << 10;
-// How far ahead codes are asked for, in each plane.
+// How far ahead codes are prefetched in each plane.
 constexpr std::int64_t kAheadBytes = 4096;
 constexpr std::int64_t kMaxQueries = 64;
 
-// How products of codes and components are added up. Those of bytes in pairs
+// How products of codes and components are added up. Pairs of byte products
 // saturate 16 bits (vpmaddubsw), unless the codes are nibbles.
 enum class Way {
-  kNibbles,  // 4 bits: in 16 bits, and after a few steps in 32
+  kNibbles,  // 4 bits: summed in 16 bits, after a few steps in 32
   kWords,    // 8 bits: both sides widened to 16
-  kVnni,     // bytes at once into 32 bits
+  kVnni,     // bytes summed directly in 32 bits
 };
 
-// Components are broadcast by 4 bytes: these many times a step, for as many
-// pairs of registers with the codes of 16 rows.
+// Components are broadcast 4 bytes at a time, kGroups times per step, for as
+// many pairs of registers with the codes of 16 rows.
 template <Way kWay>
 constexpr int kGroups = kWay == Way::kWords ? 4 : 2;
 template <Way kWay>
@@ -45,27 +45,27 @@ constexpr std::int64_t kQueryStepBytes = 4 * kGroups<kWay>;
 template <Way kWay>
 constexpr std::int64_t kCodeStepBytes = kLine* kGroups<kWay>;
 
-// After so many steps of 2 products of at most 2 x 128 x 15 each, sums of 16
-// bits are full.
+// Sums of 16 bits are full after this many steps of 2 products of at most 2 x
+// 128 x 15 each.
 constexpr int kShortSteps = 4;
 static_assert(kShortSteps * 2 * 2 * 128 * 15 < 1 << 15);
 
-// With words a query's two planes are one, of 16 bits, as long as no logit's
-// sum passes 32 bits, and those of the planes are whole numbers as floats: to
-// add them rounds as to convert the whole does.
+// With words, a query's two planes are joined into one of 16 bits as long as no
+// logit's sum overflows 32 bits and the planes' sums are exact as floats: then
+// adding these rounds in the same way as converting the joint sum.
 constexpr std::int64_t kMaxJointSteps = 64;
 static_assert(kMaxJointSteps * kCodeDims * 128 * (127 * 256 + 128) < 1LL << 31);
 static_assert(kMaxJointSteps * kCodeDims * 128 * 128 < 1 << 24);
 
-// A query as tiles read it.
+// A query in the layout that tiles read.
 struct TileQuery {
-  const std::int8_t* planes[2];  // kQueryStepBytes a step
+  const std::int8_t* planes[2];  // kQueryStepBytes per step
   std::int32_t sums[2];          // of components
-  float top;                     // what plane 0 counts
+  float top;                     // factor of plane 0
   float unit;
 };
 
-// Of the 16 rows of a block.
+// The 16 rows of a block.
 struct RowPair {
   __m256i first, second;
 };
@@ -78,8 +78,8 @@ ATTENDANT_AVX2_INLINE inline void Prefetch(const std::uint8_t* from) {
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
 }
 
-// The codes of group `group`, of 8 rows: components 0..3 of a step, then 4..7.
-// As words those are components 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+// Returns the codes of group `group`, of 8 rows: components 0..3 of a step,
+// then 4..7. As words they are components 0 and 2, 1 and 3, 4 and 6, 5 and 7.
 template <Way kWay, int kBits>
 ATTENDANT_AVX2_INLINE inline __m256i Unpack(const std::uint8_t* from_high,
                                             const std::uint8_t* from_low,
@@ -106,7 +106,7 @@ ATTENDANT_AVX2_INLINE inline __m256i Unpack(const std::uint8_t* from_high,
                         : _mm256_srli_epi16(bytes, 8);
 }
 
-// Where a tile has its codes from: the planes of a block,
+// A tile's codes, read from the planes of a block.
 template <Way kWay, int kBits>
 struct Planes {
   ATTENDANT_AVX2_INLINE inline RowPair Load(std::int64_t t, int group) const {
@@ -126,7 +126,7 @@ struct Planes {
   std::int64_t ahead;  // bytes
 };
 
-// or what was unpacked of them.
+// A tile's codes, read from a buffer of unpacked codes.
 template <Way kWay>
 struct Unpacked {
   ATTENDANT_AVX2_INLINE inline RowPair Load(std::int64_t t, int group) const {
@@ -151,15 +151,15 @@ ATTENDANT_AVX2_INLINE inline void AddProducts(__m256i& sum, __m256i codes,
   } else if constexpr (kWay == Way::kWords) {
     sum = _mm256_add_epi32(sum, _mm256_madd_epi16(codes, components));
   } else {
-    // AVX-VNNI, of which compilers need not know. GCC 12 holds sums in memory
-    // if it may order these itself.
+    // AVX-VNNI in assembly, as the compiler need not know it. GCC 12 keeps sums
+    // in memory if it may reorder these instructions.
     asm volatile("%{vex%} vpdpbusd %2, %1, %0"
                  : "+x"(sum)
                  : "x"(codes), "x"(components));
   }
 }
 
-// The float that a plane's sum of products stands for.
+// Converts a plane's sum of products to the float that it stands for.
 template <int kBits>
 ATTENDANT_AVX2_INLINE inline __m256 FromSum(__m256i sum,
                                             std::int32_t query_sum) {
@@ -172,7 +172,7 @@ ATTENDANT_AVX2_INLINE inline __m256 FromSum(__m256i sum,
 }
 
 // Adds the products of kSteps steps from t on. GCC 12 keeps sums in registers
-// only where no loop is within another that is not unrolled.
+// only if no loop is nested in one that is not unrolled.
 template <Way kWay, int kSteps, int kPlanes, int kSums, int kParts,
           typename Source>
 ATTENDANT_AVX2_INLINE inline void AddSteps(
@@ -185,7 +185,7 @@ ATTENDANT_AVX2_INLINE inline void AddSteps(
       shorts[i][0] = shorts[i][1] = _mm256_setzero_si256();
     }
   }
-  // Four steps' loads would not fit into registers.
+  // Not unrolled: the loads of four steps would not fit into registers.
 #pragma GCC unroll 1
   for (int step = 0; step < kSteps; ++step) {
     ATTENDANT_UNROLL
@@ -215,13 +215,14 @@ ATTENDANT_AVX2_INLINE inline void AddSteps(
   }
 }
 
-// A block and kQueries queries.
+// Computes the logits of a block and kQueries queries.
 template <Way kWay, int kBits, int kPlanes, int kQueries, typename Source>
 ATTENDANT_AVX2 __attribute__((noinline)) void Tile(const TileQuery* queries,
                                                    const Source& source,
                                                    std::int64_t step_count,
                                                    const CodeTarget& target) {
-  // VNNI's few sums would wait for each other: then each has two parts.
+  // VNNI's sums would wait for each other if there are few, so each has two
+  // parts.
   constexpr int kParts = kWay == Way::kVnni && kPlanes * kQueries <= 2 ? 2 : 1;
   constexpr int kSums = kPlanes * kQueries;
   constexpr int kTogether = kWay == Way::kNibbles ? kShortSteps : 1;
@@ -260,8 +261,8 @@ ATTENDANT_AVX2 __attribute__((noinline)) void Tile(const TileQuery* queries,
           kPlanes == 1 ? _mm256_setzero_ps()
                        : FromSum<kBits>(sums[kPlanes * q + kPlanes - 1][half],
                                         queries[q].sums[1]);
-      // The product with 256 or 1 is exact: one rounding, as for the twin. So
-      // is that with the factor.
+      // The product with 256 or 1 is exact, so this rounds once, as the scalar
+      // twin does. The product with the factor is exact too.
       __m256 dot = _mm256_fmadd_ps(high, _mm256_set1_ps(queries[q].top), low);
       dot = _mm256_mul_ps(dot, _mm256_set1_ps(CodeMeaningOf(kBits).factor));
       dot =
@@ -272,7 +273,7 @@ ATTENDANT_AVX2 __attribute__((noinline)) void Tile(const TileQuery* queries,
   }
 }
 
-// A tile of query_count queries, at most kQueries.
+// Computes a tile of query_count queries, at most kQueries.
 template <Way kWay, int kBits, int kPlanes, int kQueries = 4 / kPlanes>
 ATTENDANT_AVX2 void TileOf(std::int64_t query_count, const TileQuery* queries,
                            const Unpacked<kWay>& codes, std::int64_t step_count,
@@ -339,8 +340,8 @@ ATTENDANT_AVX2 void EveryBlock(const TileQuery* queries,
   }
 }
 
-// The words that a step's 8 components are broadcast from: 0, 2, 1, 3, 4, 6, 5,
-// 7.
+// Stores the words that a step's 8 components are broadcast from, in the order
+// 0, 2, 1, 3, 4, 6, 5, 7.
 ATTENDANT_AVX2_INLINE inline void StoreWords(__m128i words, std::int8_t* to) {
   const __m128i order =
       _mm_setr_epi8(0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15);
@@ -352,8 +353,8 @@ ATTENDANT_AVX2_INLINE inline __m128i LoadStep(const std::int8_t* from) {
   return _mm_loadl_epi64(reinterpret_cast<const __m128i*>(from));
 }
 
-// A query of words in one plane, or in two; `words` has 16 bytes for each step
-// of a plane.
+// Returns a query of words in one plane or two; `words` has 16 bytes for each
+// step of a plane.
 ATTENDANT_AVX2 TileQuery WidenQuery(const CodeQuery& query, bool is_joint,
                                     std::int64_t step_count,
                                     std::int8_t* words) {
@@ -367,7 +368,7 @@ ATTENDANT_AVX2 TileQuery WidenQuery(const CodeQuery& query, bool is_joint,
     for (std::int64_t t = 0; t < step_count; ++t) {
       const __m128i high = LoadStep(query.high + kCodeDims * t);
       const __m128i low = LoadStep(query.low + kCodeDims * t);
-      // A byte below 0 takes 1 from the one above it.
+      // A negative low byte borrows 1 from the high byte.
       const __m128i carry = _mm_cmpgt_epi8(_mm_setzero_si128(), low);
       StoreWords(_mm_unpacklo_epi8(low, _mm_add_epi8(high, carry)),
                  words + 16 * t);
@@ -390,7 +391,7 @@ ATTENDANT_AVX2 void Logits(const CodeQuery* queries, std::int64_t query_count,
                            const CodeBlocks& blocks, const CodeTarget& target) {
   if (query_count == 0) return;
   constexpr bool kWidens = kWay == Way::kWords;
-  // As many bytes as 64 queries of 512 components take, or 2 of the longest.
+  // The bytes of 64 queries of 512 components, or of 2 of the longest.
   alignas(kLine) std::int8_t words[kWidens ? 64 << 10 : 1];
   const bool has_low = queries[0].low != nullptr;
   const bool is_joint =

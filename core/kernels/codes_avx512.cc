@@ -1,6 +1,6 @@
-// Codes for AVX-512 with VNNI. Target attributes on the functions, not on the
-// file, so that nothing inline from a header is compiled for processors that
-// may not be there.
+// Codes for AVX-512 with VNNI. The target attribute is on functions, not on the
+// file, so that no inline function from a header is compiled for instructions
+// that the processor may lack.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 #define ATTENDANT_VNNI \
   __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni")))
 #define ATTENDANT_VNNI_INLINE ATTENDANT_VNNI __attribute__((always_inline))
-// Loops over a tile's sums: unrolled before anything else, they stay in
-// registers.
+// For loops over a tile's sums: unrolled before any other optimisation, the
+// sums stay in registers.
 #define ATTENDANT_UNROLL _Pragma("GCC unroll 8")
-// Loops over a block's steps.
+// For loops over a block's steps.
 #define ATTENDANT_UNROLL_TWICE _Pragma("GCC unroll 2")
 
 namespace attendant {
@@ -23,14 +23,15 @@ namespace {
 
 constexpr int kMaxBlocks = 4;
 constexpr std::int64_t kLine = 64;
-// For many queries codes are brought to bytes once for all of them, of as many
-// blocks as fit here. That is half of the first cache for rows of 512.
+// With many queries, codes are expanded to bytes once for all of them, for as
+// many blocks as fit into a buffer of this size: half of the L1 cache for rows
+// of 512.
 constexpr std::int64_t kBufferBytes = 64 << 10;
-// How far ahead a single query asks for its codes, in each plane.
+// How far ahead a single query prefetches its codes in each plane.
 constexpr std::int64_t kAheadBytes = 8192;
 
-// Of 32 registers a tile takes at most 24 for sums, of which a block and query
-// have one for each of the query's planes, and 4 for codes.
+// Of 32 registers, a tile uses at most 24 for sums (one per block, query and
+// plane of the query) and 4 for codes.
 constexpr int TileQueries(int planes, int blocks) {
   return std::min(6, 24 / (planes * blocks));
 }
@@ -39,11 +40,12 @@ struct CodePair {
   __m512i first, second;  // components 0..3 and 4..7 of a step, 16 rows
 };
 
-// A line into the first cache.
+// Prefetches a line into the first cache.
 ATTENDANT_VNNI_INLINE inline void PrefetchFirst(const std::uint8_t* from) {
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T0);
 }
-// A line into the second, which waits for more of them at once.
+// Prefetches a line into the second cache, which can wait for more lines at
+// once.
 ATTENDANT_VNNI_INLINE inline void PrefetchSecond(const std::uint8_t* from) {
   _mm_prefetch(reinterpret_cast<const char*>(from), _MM_HINT_T1);
 }
@@ -57,7 +59,7 @@ ATTENDANT_VNNI_INLINE inline CodePair LoadCodes(const std::uint8_t* high,
     return {_mm512_and_si512(h, nibbles),
             _mm512_and_si512(_mm512_srli_epi16(h, 4), nibbles)};
   } else {
-    // Where the mask has a bit, of the second operand, else of the third.
+    // Selects the second operand where the mask has a bit, else the third.
     constexpr int kSelect = 0xca;
     const __m512i l = _mm512_loadu_si512(low);
     return {
@@ -67,7 +69,7 @@ ATTENDANT_VNNI_INLINE inline CodePair LoadCodes(const std::uint8_t* high,
   }
 }
 
-// Where a tile has its codes from: blocks anywhere, of 4 bits,
+// A tile's codes, read from blocks anywhere, of 4 bits.
 template <int kBlocks>
 struct BlocksAt {
   ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
@@ -81,8 +83,9 @@ struct BlocksAt {
   const std::uint8_t* high[kBlocks];
 };
 
-// or a buffer, step by step. Meanwhile it asks for codes that follow, so many
-// lines of each plane with a step: all at once they would be waited for.
+// A tile's codes, read from a buffer step by step. Each step also prefetches a
+// fixed number of lines of each plane of the codes that follow: prefetching all
+// at once would stall.
 template <int kBlocks>
 struct Bytes {
   ATTENDANT_VNNI_INLINE inline void Load(std::int64_t t,
@@ -110,7 +113,8 @@ ATTENDANT_VNNI_INLINE inline __m512i Components(const std::int8_t* from) {
   return _mm512_set1_epi32(four);
 }
 
-// GCC 12 holds a tile's sums in memory if it may order the intrinsics itself.
+// In assembly, as GCC 12 keeps a tile's sums in memory if it may reorder the
+// intrinsics.
 ATTENDANT_VNNI_INLINE inline void AddProducts(__m512i& sum, __m512i codes,
                                               __m512i components) {
   asm volatile("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(codes), "v"(components));
@@ -124,20 +128,21 @@ ATTENDANT_VNNI_INLINE inline __m512 FromSum(const CodeMeaning& meaning,
                        _mm512_set1_epi32(meaning.middle * query_sum)));
 }
 
-// Of a block, from the sums of the query's planes.
+// Returns the logits of a block from the sums of the query's planes.
 template <int kPlanes>
 ATTENDANT_VNNI_INLINE inline __m512 LogitsFrom(const __m512i (&sums)[kPlanes],
                                                const CodeQuery& query,
                                                const CodeMeaning& meaning,
                                                const float* scales) {
   const __m512 high = FromSum(meaning, sums[0], query.high_sum);
-  // The product with 256 is exact: one rounding, as for the twin.
+  // The product with 256 is exact, so this rounds once, as the scalar twin
+  // does.
   __m512 dot = _mm512_mul_ps(high, _mm512_set1_ps(256));
   if constexpr (kPlanes == 2) {
     dot = _mm512_fmadd_ps(high, _mm512_set1_ps(256),
                           FromSum(meaning, sums[1], query.low_sum));
   }
-  // So is that with the factor.
+  // The product with the factor is exact too.
   dot = _mm512_mul_ps(dot, _mm512_set1_ps(meaning.factor));
   dot = _mm512_mul_ps(dot, _mm512_loadu_ps(scales));
   return _mm512_mul_ps(dot, _mm512_set1_ps(query.unit));
@@ -147,7 +152,7 @@ template <int kPlanes, int kBlocks, int kQueries, typename Source>
 ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
                          const CodeMeaning& meaning, std::int64_t step_count,
                          const CodeTarget& target) {
-  // Few sums would wait for each other: then each has two parts.
+  // Sums would wait for each other if there are few, so each has two parts.
   constexpr int kParts = kPlanes * kQueries * kBlocks <= 4 ? 2 : 1;
   __m512i sums[kParts][kPlanes][kQueries][kBlocks];
   ATTENDANT_UNROLL
@@ -212,7 +217,7 @@ ATTENDANT_VNNI void Tile(const CodeQuery* queries, const Source& source,
   }
 }
 
-// A tile of query_count queries, at most kQueries.
+// Computes a tile of query_count queries, at most kQueries.
 template <int kPlanes, int kBlocks,
           int kQueries = TileQueries(kPlanes, kBlocks)>
 ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
@@ -228,8 +233,8 @@ ATTENDANT_VNNI void TileOf(std::int64_t query_count, const CodeQuery* queries,
   Tile<kPlanes, kBlocks, kQueries>(queries, bytes, meaning, step_count, target);
 }
 
-// A single query is bound by memory, which gives the most where it is read line
-// after line: a block at a time, and nothing between two.
+// A single query is bound by memory, which is fastest when read line after
+// line: a block at a time, and nothing in between.
 template <int kBits, int kPlanes>
 ATTENDANT_VNNI void SingleQuery(const CodeQuery& query, const CodeBlocks& codes,
                                 const CodeTarget& target) {
@@ -240,8 +245,8 @@ ATTENDANT_VNNI void SingleQuery(const CodeQuery& query, const CodeBlocks& codes,
   for (std::int64_t b = 0; b < codes.block_count; ++b) {
     const CodeBlocks block = codes.From(b);
     const std::int64_t later = block_bytes * block.Ahead(ahead);
-    // Of a step's first four components, and of its last. GCC 12 would hold an
-    // array of them in memory.
+    // Sums of a step's first four components, and of its last four. GCC 12
+    // would keep an array of them in memory.
     __m512i high_first = _mm512_setzero_si512();
     __m512i high_last = high_first;
     __m512i low_first = high_first;
@@ -287,10 +292,11 @@ ATTENDANT_VNNI void ManyQueries(const CodeQuery* queries,
       _mm512_store_si512(to + kLine, pair.second);
     }
   }
-  // Tiles of queries that differ by one at most: no last one is all latency.
+  // Tiles have sizes that differ by one query at most, so that no small last
+  // tile is all latency.
   constexpr int kQueries = TileQueries(kPlanes, kBlocks);
   const std::int64_t tile_count = (query_count + kQueries - 1) / kQueries;
-  // The next group is asked for by the first tiles, which have lines enough.
+  // The first tiles, which have enough steps, prefetch the next group.
   const std::int64_t lines_a_step = (kBlocks + tile_count - 1) / tile_count;
   const std::int64_t next = block_bytes * codes.Ahead(kBlocks);
   const std::uint8_t* next_high = codes.high + next;

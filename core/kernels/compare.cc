@@ -1,5 +1,6 @@
-// Target attributes on the functions, not on the file, so that nothing inline
-// from a header is compiled for processors that may not be there.
+// The target attribute is on functions, not on the file, so that no inline
+// function from a header is compiled for instructions that the processor may
+// lack.
 #include "core/kernels/compare.h"
 
 #include <immintrin.h>
@@ -13,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// The rows of words that are not whole, and the scalar twin of all.
+// Handles the rows of incomplete words, and is the scalar twin for all rows.
 template <typename T, typename Passes>
 void CompareRows(const T* rows, std::int64_t n, std::uint64_t* words,
                  Passes passes) {
@@ -67,7 +68,7 @@ std::int64_t CountBitsScalar(const std::uint64_t* words,
   return count;
 }
 
-// Every processor with AVX2 has the instruction.
+// Every processor with AVX2 has popcnt.
 __attribute__((target("popcnt"))) std::int64_t CountBitsPopcnt(
     const std::uint64_t* words, const std::uint64_t* but, std::int64_t n) {
   std::int64_t count = 0;
@@ -142,11 +143,12 @@ ATTENDANT_AVX2 void CodesAvx2(const std::int32_t* codes, std::int64_t n,
     for (int i = 0; i < 64; i += 8) {
       const __m256i v =
           _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + i));
-      // A code that is none reads that of the last, and is then masked out.
+      // A code out of range reads the bit of the last code and is masked out
+      // below.
       const __m256i code = _mm256_min_epu32(v, last);
       const __m256i found = _mm256_i32gather_epi32(
           reinterpret_cast<const int*>(chosen), _mm256_srli_epi32(code, 5), 4);
-      // The chosen bit goes to the sign.
+      // Shift the chosen bit to the sign.
       const __m256i sign = _mm256_sllv_epi32(
           found, _mm256_sub_epi32(low_bits, _mm256_and_si256(code, low_bits)));
       const __m256i in = _mm256_and_si256(sign, _mm256_cmpeq_epi32(v, code));

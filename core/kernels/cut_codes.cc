@@ -1,5 +1,6 @@
-// Target attributes on the functions, not on the file, so that nothing inline
-// from a header is compiled for processors that may not be there.
+// The target attribute is on functions, not on the file, so that no inline
+// function from a header is compiled for instructions that the processor may
+// lack.
 #include "core/kernels/cut_codes.h"
 
 #include <immintrin.h>
@@ -13,12 +14,13 @@ namespace {
 
 constexpr std::int64_t kLine = 64;  // bytes of a step of a block
 constexpr int kDims = kCodeDims;
-// So that what is cut off rounds to the nearest.
+// Includes 1/2, so that truncation rounds to the nearest.
 constexpr float kMiddle = 128.5f;
-// Of the codes that share a high nibble, less 128.
+// Middle of the codes that share a high nibble, minus 128.
 constexpr float kNibbleMiddle = 120.5f;
 
-// Where the nibble of a step's component j stands in the four bytes of a row.
+// Returns the position of component j's nibble in the four bytes of a row's
+// step.
 constexpr int ShiftOf(int j) { return 8 * (j % 4) + 4 * (j / 4); }
 
 void CutScalar(const float* rows, std::int64_t dim, const float* inverses,

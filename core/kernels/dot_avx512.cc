@@ -1,4 +1,4 @@
-// Products of rows as they lie.
+// Products of rows in their stored order.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace {
 constexpr int kTileRows = 8;
 constexpr int kTileQueries = 3;  // 3 x 8 sums, 3 queries: 27 of 32 registers
 
-// The sums of 8 registers. Each is added up by the same tree, wherever it
-// stands: within 128-bit lanes, (0 + 2) + (1 + 3); then the lanes,
-// (0 + 1) + (2 + 3).
+// Returns the sums of 8 registers. Each is added up by the same tree, whatever
+// its position: within 128-bit lanes, (0 + 2) + (1 + 3); then the lanes, (0 +
+// 1) + (2 + 3).
 ATTENDANT_AVX512 inline __m256 SumOfEach(const __m512 (&v)[kTileRows]) {
   __m512 quads[2];
   ATTENDANT_UNROLL
@@ -44,7 +44,7 @@ ATTENDANT_AVX512 inline __m256 SumOfEach(const __m512 (&v)[kTileRows]) {
 }
 
 // Adds the products of `count` components to each pair's sum, in steps of the
-// width, the tail masked.
+// width, with the tail masked.
 template <int kQueries, int kRows, bool kAhead>
 ATTENDANT_AVX512_INLINE inline void AddProducts(
     const float* queries, const float* rows, std::int64_t dim,
@@ -52,7 +52,7 @@ ATTENDANT_AVX512_INLINE inline void AddProducts(
   const std::int64_t whole = count / kWidth * kWidth;
   const __mmask16 mask = FirstLanes(count - whole);
   if constexpr (kQueries == 1) {
-    // A query alone is bound by memory, which is read fastest in order.
+    // A single query is bound by memory, which is read fastest in order.
     ATTENDANT_UNROLL
     for (int r = 0; r < kRows; ++r) {
       const float* row = rows + r * dim;
@@ -107,9 +107,9 @@ ATTENDANT_AVX512_INLINE inline void AddProducts(
   }
 }
 
-// dots[q * stride + r] for kQueries queries and kRows rows. One sum a pair and
-// block; blocks, of which there is one unless kLong, are added in their order.
-// kAhead: asks for the rows of a later tile.
+// Computes dots[q * stride + r] for kQueries queries and kRows rows. Each pair
+// has one sum per block; blocks, of which there is one unless kLong, are added
+// in order. kAhead: prefetches the rows of a later tile.
 template <int kQueries, int kRows, bool kLong, bool kAhead>
 ATTENDANT_AVX512 inline void DotTile(const float* queries, const float* rows,
                                      std::int64_t dim, std::int64_t stride,
@@ -144,7 +144,7 @@ ATTENDANT_AVX512 inline void DotQueries(const float* queries,
                                         std::int64_t query_count,
                                         const float* rows, std::int64_t dim,
                                         std::int64_t stride, float* dots) {
-  // The first whole tile of queries asks for rows.
+  // Only the first full tile of queries prefetches rows.
   std::int64_t q = 0;
   if (query_count >= kTileQueries) {
     DotTile<kTileQueries, kRows, kLong, true>(queries, rows, dim, stride, dots);
@@ -160,7 +160,7 @@ ATTENDANT_AVX512 inline void DotQueries(const float* queries,
   }
 }
 
-// Of the rows from first_row on.
+// Computes the products with the rows from first_row on.
 template <bool kLong>
 ATTENDANT_AVX512 void DotAll(const float* queries, std::int64_t query_count,
                              const float* rows, std::int64_t row_count,
@@ -187,14 +187,14 @@ ATTENDANT_AVX512 void DotAll(const float* queries, std::int64_t query_count,
   }
 }
 
-// A query alone is bound by memory, which gives the most where rows are read
-// line after line, asked for ahead, and nothing else is read between: a query
-// of at most so many whole registers stays there.
+// A single query is bound by memory, which is fastest when rows are read line
+// after line, prefetched, with no other reads in between: a query of at most
+// this many full registers stays in registers.
 constexpr int kMaxAloneSteps = 16;
 constexpr std::int64_t kAheadBytes = 4096;
 
-// Of the first rows, in eights; returns how many those are. The sums are those
-// of DotTile.
+// Computes the products with the first rows, in eights, and returns their
+// number. The sums are those of DotTile.
 template <int kSteps>
 ATTENDANT_AVX512 std::int64_t DotAlone(const float* query, const float* rows,
                                        std::int64_t row_count, float* dots) {
@@ -204,13 +204,13 @@ ATTENDANT_AVX512 std::int64_t DotAlone(const float* query, const float* rows,
   for (int step = 0; step < kSteps; ++step) {
     components[step] = _mm512_loadu_ps(query + step * kWidth);
   }
-  // Of few rows none is asked for ahead: what follows them is not wanted.
+  // Few rows are not prefetched: what follows them is not needed.
   const std::int64_t bytes = row_count * kDim * std::int64_t{sizeof(float)};
   const std::int64_t ahead = bytes >= 4 * kAheadBytes ? kAheadBytes : 0;
   alignas(64) float sums[kTileRows * kWidth];
   std::int64_t r = 0;
   for (; r + kTileRows <= row_count; r += kTileRows) {
-    // Unrolled, it would read several rows at a time.
+    // Unrolled, the loop would read several rows at a time.
     ATTENDANT_NO_UNROLL
     for (int i = 0; i < kTileRows; ++i) {
       const float* row = rows + (r + i) * kDim;
@@ -267,8 +267,8 @@ ATTENDANT_AVX512 void DotRows(const float* query, const float* rows,
 
 namespace {
 
-// kTileRows rows, wherever they are; at most kBlockDim floats each. The sums
-// are those of DotTile.
+// Computes kTileRows rows, anywhere in memory, of at most kBlockDim floats
+// each. The sums are those of DotTile.
 ATTENDANT_AVX512 inline void DotTileAt(const float* query, const float* rows,
                                        const std::int32_t* positions,
                                        std::int64_t dim, float* dots) {
@@ -317,7 +317,7 @@ ATTENDANT_AVX512 void DotRowsAt(const float* query, const float* rows,
     DotTileAt(query, rows, positions + i, dim, dots + i);
   }
   if (i == count) return;
-  // The last row takes the places of those that a tile lacks.
+  // Fill an incomplete tile with copies of the last row.
   std::int32_t last[kTileRows];
   float last_dots[kTileRows];
   for (std::int64_t r = 0; r < kTileRows; ++r) {

@@ -8,29 +8,30 @@
 namespace attendant::avx512 {
 namespace {
 
-// Many queries: rows turned by blocks, so that a register holds one component
-// of 16 rows and a tile's sums are added up without shuffles. A pair's
-// additions keep the order of dot_avx512.cc: component d goes to the sum of
-// lane d % 16, and the lanes' sums are added as there.
+// For many queries, rows are transposed by blocks, so that a register holds one
+// component of 16 rows and a tile's sums are added up without shuffles. A
+// pair's additions keep the order of dot_avx512.cc: component d goes to the sum
+// of lane d % 16, and the lanes' sums are added in the same order.
 constexpr int kTurnedRegisters = 2;
 constexpr std::int64_t kTurnedRows = kTurnedRegisters * kWidth;
-// 8 x 2 sums, 2 of rows, a query. More rows would not fit the first cache
-// twice, as they are and turned.
+// 8 x 2 sums, 2 registers of rows, a query. More rows would not fit into the L1
+// cache twice, stored and transposed.
 constexpr int kTurnedQueries = 8;
-// Shorter rows are mostly additions, longer ones mostly products without it.
+// Shorter rows are mostly additions; longer rows are mostly products even
+// without transposing.
 constexpr std::int64_t kMinTurnedDim = 32;
 constexpr std::int64_t kMaxTurnedDim = 256;
-// Fewer do not make up for the turning.
+// Fewer queries don't repay the transposing.
 constexpr std::int64_t kMinTurningQueries = 12;
 
-// 16 rows' 16 components from `from` on, the rows `stride` apart, to as many
-// components' 16 rows, `to_stride` apart.
+// Transposes a square: the 16 components from `from` on of 16 rows, `stride`
+// apart, become 16 rows of each component, `to_stride` apart.
 ATTENDANT_AVX512 inline void TurnSquare(const float* from, std::int64_t stride,
                                         float* to, std::int64_t to_stride) {
   __m512 turned[kWidth];
   ATTENDANT_UNROLL
   for (int k = 0; k < 4; ++k) {
-    // Lane l of quads[j]: of row 4 l + j.
+    // Lane l of quads[j] is from row 4 l + j.
     __m512 quads[4];
     ATTENDANT_UNROLL
     for (int j = 0; j < 4; ++j) {
@@ -59,8 +60,8 @@ ATTENDANT_AVX512 inline void TurnSquare(const float* from, std::int64_t stride,
   }
 }
 
-// turned[(lane * steps + step) * kTurnedRows + r] = component 16 step + lane of
-// row r, or 0 beyond dim.
+// Stores turned[(lane * steps + step) * kTurnedRows + r] = component 16 step +
+// lane of row r, or 0 beyond dim.
 ATTENDANT_AVX512 void TurnRows(const float* rows, std::int64_t dim,
                                float* turned) {
   const std::int64_t steps = (dim + kWidth - 1) / kWidth;
@@ -89,15 +90,15 @@ ATTENDANT_AVX512 void TurnRows(const float* rows, std::int64_t dim,
 template <int kQueries>
 using TurnedSums = __m512[kQueries][kTurnedRegisters];
 
-// Turned rows and what is asked for meanwhile: of the rows that follow, as many
-// lines with each lane.
+// Transposed rows, and the rows that follow, of which each lane prefetches the
+// same number of lines.
 struct TurnedRows {
   const float* components;
   const float* next;
   std::int64_t lines_a_lane;
 };
 
-// The sums of one lane; then each of `firsts`, in their order, plus the sums.
+// Computes the sums of one lane, then adds each of `firsts` to them, in order.
 template <int kQueries, typename... Firsts>
 ATTENDANT_AVX512 inline void SumLane(const float* queries, std::int64_t dim,
                                      const TurnedRows& turned,
@@ -140,8 +141,8 @@ ATTENDANT_AVX512 inline void SumLane(const float* queries, std::int64_t dim,
     ATTENDANT_UNROLL
     for (int r = 0; r < kTurnedRegisters; ++r) {
       __m512 sum = local[q][r];
-      // DotTile of dot_avx512.cc adds 0 for a masked component: it makes 0 of
-      // -0.
+      // DotTile of dot_avx512.cc adds 0 for a masked component, which turns -0
+      // into 0.
       if (is_masked) sum = _mm512_add_ps(sum, _mm512_setzero_ps());
       ((sum = _mm512_add_ps(firsts[q][r], sum)), ...);
       sums[q][r] = sum;
@@ -149,7 +150,7 @@ ATTENDANT_AVX512 inline void SumLane(const float* queries, std::int64_t dim,
   }
 }
 
-// The first three lanes of a quad.
+// Sums the first three lanes of a quad.
 template <int kQueries>
 ATTENDANT_AVX512 inline void SumThree(const float* queries, std::int64_t dim,
                                       const TurnedRows& turned,
@@ -161,12 +162,12 @@ ATTENDANT_AVX512 inline void SumThree(const float* queries, std::int64_t dim,
   SumLane<kQueries>(queries, dim, turned, lane + 1, odd);
 }
 
-// dots[q * stride + r] of kQueries queries and kTurnedRows rows.
+// Computes dots[q * stride + r] of kQueries queries and kTurnedRows rows.
 template <int kQueries>
 ATTENDANT_AVX512 inline void TurnedTile(const float* queries, std::int64_t dim,
                                         const TurnedRows& turned,
                                         std::int64_t stride, float* dots) {
-  // Of lanes 0 and 2 of a quad, of its lane 1, and of quads.
+  // Sums of lanes 0 and 2 of a quad, of its lane 1, and of quads.
   TurnedSums<kQueries> even, odd, low, high;
   SumThree<kQueries>(queries, dim, turned, 0, even, odd);
   SumLane<kQueries>(queries, dim, turned, 3, low, odd, even);
@@ -211,7 +212,7 @@ ATTENDANT_AVX512 std::int64_t DotTurned(const float* queries,
     return 0;
   }
   alignas(64) float components[kTurnedRows * kMaxTurnedDim];
-  // Tiles of queries that differ by one at most.
+  // Tiles have sizes that differ by one query at most.
   const std::int64_t tile_count =
       (query_count + kTurnedQueries - 1) / kTurnedQueries;
   const std::int64_t lane_count = tile_count * kWidth;

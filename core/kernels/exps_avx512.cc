@@ -1,4 +1,4 @@
-// Exponentials, and what is made of them.
+// Exponentials, and functions computed from them.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 namespace attendant::avx512 {
 namespace {
 
-// x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and a factor with
-// exp(r) = 1 + factor r: the Taylor polynomial of degree 7 (error below 2^-27).
+// x = n ln 2 + r for x in [kMinGap, 0], with |r| <= ln 2 / 2, and exp(r) = 1 +
+// factor r by the Taylor polynomial of degree 7 (error below 2^-27).
 struct ReducedExp {
   __m512 n, r, factor;
 };
@@ -32,8 +32,8 @@ ATTENDANT_AVX512 inline ReducedExp Reduce(__m512 x) {
   return {n, r, p};
 }
 
-// exp(x) - 1 for x in [kMinGap, 0], precise also near 0: 1 is taken from 2^n,
-// which is exact, and not from the sum.
+// Returns exp(x) - 1 for x in [kMinGap, 0], precise also near 0: it subtracts 1
+// from 2^n, which is exact, not from the sum.
 ATTENDANT_AVX512 inline __m512 Expm1(__m512 x) {
   const ReducedExp e = Reduce(x);
   const __m512 power = _mm512_scalef_ps(_mm512_set1_ps(1.0f), e.n);
@@ -49,7 +49,7 @@ ATTENDANT_AVX512 inline __m512 Tanh(__m512 t) {
                     _mm512_set1_ps(kMinGap)));
   const __m512 negative =
       _mm512_div_ps(m, _mm512_add_ps(_mm512_set1_ps(2.0f), m));
-  // Flip where t is positive.
+  // Negate where t is positive.
   return _mm512_xor_ps(negative, _mm512_andnot_ps(t, _mm512_set1_ps(-0.0f)));
 }
 
@@ -81,12 +81,12 @@ ATTENDANT_AVX512 void TanhDotRows(const float* query,
 
 namespace {
 
-// exp(x) for x in [kMinGap, 0] where `counted`, else 0: 2^n (1 + f q(f)) with x
-// log2 e = n + f and |f| <= 1/2. q interpolates (2^f - 1) / f at Chebyshev's
-// points: the relative error is below 2^-22.2, and with the roundings, of which
-// the last two count, below 2^-21.6.
+// Returns exp(x) for x in [kMinGap, 0] where `counted`, else 0. Computes 2^n (1
+// + f q(f)) with x log2 e = n + f and |f| <= 1/2, where q interpolates (2^f -
+// 1) / f at Chebyshev's points. The relative error is below 2^-22.2, and below
+// 2^-21.6 with the roundings, of which the last two matter.
 ATTENDANT_AVX512 inline __m512 Exp(__m512 x, __mmask16 counted) {
-  // Adding it leaves a whole number in the lowest bits.
+  // Adding this leaves an integer in the lowest bits.
   const __m512 rounder = _mm512_set1_ps(12582912.0f);  // 1.5 x 2^23
   // log2 e in two parts.
   const __m512 log2_e = _mm512_set1_ps(1.44269502f);
@@ -107,8 +107,8 @@ struct ShortSums {
   __m512 sum, sum_gap, sum_square;
 };
 
-// What squares are added to: less than a float in a lane would be a denormal,
-// for which processors stop.
+// Start of the sums of squares: a smaller float in a lane would be a denormal,
+// on which processors stall.
 constexpr float kNormal = 0x1p-100f;
 
 ATTENDANT_AVX512 inline void Clear(ShortSums& sums) {
@@ -130,7 +130,7 @@ ATTENDANT_AVX512 inline __m512 AddTerms(__m512 logits, __m512 max,
   return e;
 }
 
-// Of two registers of floats, in doubles.
+// Returns the sum of two registers of floats, in doubles.
 ATTENDANT_AVX512 inline __m512d SumOf(__m512 a, __m512 b) {
   const __m512 sums = _mm512_add_ps(a, b);
   return _mm512_add_pd(_mm512_cvtps_pd(_mm512_castps512_ps256(sums)),
@@ -141,7 +141,7 @@ template <bool kStores>
 ATTENDANT_AVX512 ExpSums SumExpsTo(const float* logits, std::int64_t n,
                                    float max, float* exps) {
   constexpr int kTogether = 2;
-  // After so many numbers, 8 a lane, sums go on in doubles.
+  // After this many numbers, 8 per lane, sums continue in doubles.
   constexpr std::int64_t kShort = 8 * kTogether * kWidth;
   const __m512 max_lanes = _mm512_set1_ps(max);
   const __m512 none = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
@@ -212,8 +212,8 @@ ATTENDANT_AVX512 void SumPowers(const float* numbers, std::int64_t n,
   }
 }
 
-// 2^k exp(r) with x = k ln 2 + r and |r| <= ln 2 / 2: the Taylor polynomial of
-// degree 12 (error below 2^-52).
+// Computes 2^k exp(r) with x = k ln 2 + r and |r| <= ln 2 / 2, by the Taylor
+// polynomial of degree 12 (error below 2^-52).
 ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
                              double* exps) {
   constexpr double kCoefficients[] = {1.0 / 479001600,
@@ -230,7 +230,7 @@ ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
                                       1,
                                       1};
   constexpr std::int64_t kDoubles = 8;
-  // Its exp is 0 to a double.
+  // exp of this is 0 as a double.
   const __m512d lowest = _mm512_set1_pd(-750);
   __m512d sum = _mm512_setzero_pd();
   for (std::int64_t i = 0; i < n; i += kDoubles) {
@@ -258,7 +258,7 @@ ATTENDANT_AVX512 double Exps(const float* logits, std::int64_t n, double max,
   return _mm512_reduce_add_pd(sum);
 }
 
-// Of the lists from the l-th on.
+// Returns the mean logits of the lists from the l-th on.
 ATTENDANT_AVX512 inline __m512 MeanLogits(const NormalLists& lists,
                                           const float* scores, std::int64_t l,
                                           __mmask16 mask, __m512 unit_lanes) {

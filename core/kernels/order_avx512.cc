@@ -1,4 +1,4 @@
-// What numbers are greater than others.
+// Comparisons: maxima, selection and ranks.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -9,13 +9,13 @@
 namespace attendant::avx512 {
 namespace {
 
-// The greatest of n numbers, which At(i, mask) makes 16 at a time: those of
-// `mask`, from i on.
+// Returns the greatest of n numbers. At(i, mask) supplies the 16 numbers from i
+// on, limited to `mask`.
 template <typename Numbers>
 ATTENDANT_AVX512 inline float MaxOf(const Numbers& numbers, std::int64_t n) {
   constexpr __mmask16 kAll = 0xffff;
   const __m512 lowest = _mm512_set1_ps(-std::numeric_limits<float>::infinity());
-  // Each waits for the one before it, so there are several.
+  // Several maxima, because each step waits for the one before it.
   constexpr int kTogether = 4;
   __m512 max[kTogether] = {lowest, lowest, lowest, lowest};
   std::int64_t i = 0;
@@ -108,7 +108,8 @@ ATTENDANT_AVX512 bool Scale(const float* numbers, std::int64_t n, float factor,
 
 namespace {
 
-// Appends the positions of the lanes of `chosen`, the first of them `begin`.
+// Appends the positions of the lanes in `chosen`; the first lane has position
+// `begin`.
 ATTENDANT_AVX512 inline void AppendPositions(__mmask16 chosen,
                                              std::int64_t begin,
                                              std::int32_t* positions,
@@ -125,7 +126,7 @@ ATTENDANT_AVX512 inline void AppendPositions(__mmask16 chosen,
 
 }  // namespace
 
-// Mostly none of many is chosen.
+// Usually nothing is chosen, so many numbers are tested at once.
 ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
                                             std::int64_t n, float threshold,
                                             std::int32_t* positions) {
@@ -160,8 +161,8 @@ ATTENDANT_AVX512 std::int64_t SelectAtLeast(const float* numbers,
 
 namespace {
 
-// Of the numbers, those of kRegisters registers from `begin` on are ranked: the
-// others are compared with them one by one.
+// Ranks the numbers in kRegisters registers from `begin` on: compares them with
+// the other numbers one by one.
 template <int kRegisters>
 ATTENDANT_AVX512 inline void RankTile(const std::uint32_t* numbers,
                                       std::int64_t n, std::int64_t begin,
@@ -191,7 +192,7 @@ ATTENDANT_AVX512 inline void RankTile(const std::uint32_t* numbers,
   for (int own = 0; own < kRegisters; ++own) {
     const std::int64_t first = begin + own * kWidth;
     const std::int64_t last = std::min<std::int64_t>(n, first + kWidth);
-    // Of equal ones, those go before that stand before.
+    // Equal numbers rank in order of position.
     unsigned after = 0xfffe;
     for (std::int64_t j = first; j < last; ++j, after <<= 1) {
       const __m512i number = _mm512_set1_epi32(static_cast<int>(numbers[j]));

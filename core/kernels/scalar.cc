@@ -1,4 +1,4 @@
-// The plain twin: loops that say what the kernels mean.
+// The scalar twins: loops that define what the kernels compute.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -8,8 +8,8 @@
 namespace attendant {
 namespace {
 
-// In doubles, where a product is exact: one sum of floats would lose digits
-// that the other levels' many keep.
+// Sums in doubles, where a product is exact: one sum of floats would lose
+// digits that the many sums of the other levels keep.
 float Dot(const float* a, const float* b, std::int64_t dim) {
   double sum = 0;
   for (std::int64_t d = 0; d < dim; ++d) sum += double{a[d]} * b[d];

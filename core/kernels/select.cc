@@ -13,13 +13,13 @@
 namespace attendant {
 namespace {
 
-// Of the greatest numbers of so many groups, the count-th is seldom far below
-// the count-th of all.
+// With this many groups per number wanted, the count-th of the groups' greatest
+// numbers is seldom far below the count-th of all.
 constexpr std::size_t kGroupsPerWanted = 3;
 constexpr std::size_t kMaxGroupSize = 16;
 
-// At most the count-th greatest of numbers: the count-th of the greatest of
-// each group. `group_count` >= count.
+// Returns a lower bound of the count-th greatest number: about the count-th of
+// the greatest numbers of the groups. `group_count` >= count.
 float LowerBound(std::span<const float> numbers, std::size_t count,
                  std::size_t group_count, std::vector<float>& greatest) {
   greatest.assign(numbers.begin(),
@@ -33,17 +33,18 @@ float LowerBound(std::span<const float> numbers, std::size_t count,
       greatest[j] = std::max(greatest[j], next[j]);
     }
   }
-  // A little less will do.
+  // A slightly lower bound is good enough and cheaper.
   const auto k = static_cast<std::int64_t>(count);
   return NearKthGreatest(greatest, k, k + k / 4);
 }
 
-// In the order of floats: an eighth of an octave, and an eighth of all.
+// Steps in the order of floats: an eighth of an octave, and an eighth of the
+// whole range.
 constexpr std::uint32_t kFirstStep = 1u << 20;
 constexpr std::uint32_t kLastStep = 1u << 29;
 
-// The least of the numbers that are >= threshold, of which there is one. As
-// whole numbers, whose minimum the compiler takes of several at a time.
+// Returns the least of the numbers that are >= threshold, of which there must
+// be one. Compares integers, because the compiler vectorises their minimum.
 float LeastOf(std::span<const float> numbers, float threshold) {
   constexpr std::int32_t kMost = std::numeric_limits<std::int32_t>::max();
   std::int32_t least = kMost;
@@ -70,7 +71,7 @@ float NearKthGreatest(std::span<const float> numbers, std::int64_t k,
   // At least k numbers are >= least; fewer are > most.
   std::uint32_t least = OrderOf(-std::numeric_limits<float>::infinity());
   std::uint32_t most = greatest;
-  // The first guesses go down from the greatest, each so much further, until k
+  // The first guesses descend from the greatest number in growing steps until k
   // numbers are above: they are seldom far below.
   std::uint32_t below = kFirstStep;
   while (least < most) {
@@ -105,7 +106,7 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
         LowerBound(numbers, wanted, group_count, greatest), positions.data());
     positions.resize(static_cast<std::size_t>(found));
   }
-  // Nothing is at least NaN: all are looked at, for there is no bound.
+  // No number is >= NaN, so a NaN bound finds too few: consider all numbers.
   if (group_count >= numbers.size() || positions.size() < wanted) {
     positions.resize(numbers.size());
     std::iota(positions.begin(), positions.end(), 0);

@@ -10,11 +10,11 @@
 namespace attendant {
 namespace {
 
-// Below, a plain sort is as quick.
+// Below this a plain sort is as fast.
 constexpr std::size_t kMinVectorised = 24;
 
-// Whole numbers that ascend as floats, none of them NaN, descend; both zeros
-// are one.
+// Returns integers that ascend as the floats, none of them NaN, descend; both
+// zeros are equal.
 std::uint32_t DescendingOrder(float number) { return ~OrderOf(number + 0.0f); }
 
 }  // namespace

@@ -11,8 +11,7 @@ namespace {
 constexpr int kPoolQueries = 4;
 constexpr int kPoolRegisters = 4;  // 4 x 4 sums, 4 of a row, a weight
 
-// Where `second` has a bit, the difference of the other component and this
-// one, else their sum.
+// Returns other - v where `second` has a bit, v + other elsewhere.
 ATTENDANT_AVX512 inline __m512 SumOrDifference(__m512 v, __m512 other,
                                                __mmask16 second) {
   return _mm512_mask_sub_ps(_mm512_add_ps(v, other), second, other, v);
@@ -22,7 +21,8 @@ ATTENDANT_AVX512 inline __m512 SumOrDifference(__m512 v, __m512 other,
 
 ATTENDANT_AVX512 void Transform(float* vector, std::int64_t size,
                                 std::int64_t row_count) {
-  // Stages within a register; of fewer components, the first of them.
+  // Stages within a register. A vector of fewer components takes the first of
+  // them.
   const __mmask16 mask = FirstLanes(std::min<std::int64_t>(size, kWidth));
   const auto has = [&](std::int64_t half) {
     return row_count <= half && half < size;
@@ -68,8 +68,8 @@ ATTENDANT_AVX512 void AddScaled(double factor, const float* row,
 
 namespace {
 
-// Components [begin, begin + 8 kRegisters) of AddScaledRows, the last register
-// of which has `last`: their sums stay in registers.
+// Computes components [begin, begin + 8 kRegisters) of AddScaledRows, whose
+// sums stay in registers. The last register holds the lanes of `last`.
 template <int kRegisters>
 ATTENDANT_AVX512 inline void AddScaledTile(const double* factors,
                                            const float* const* rows,
@@ -121,9 +121,9 @@ ATTENDANT_AVX512 void AddScaledRows(const double* factors,
 
 namespace {
 
-// sums[q * dim + d] for kQueries queries and kRegisters registers of
-// components, the last of which has `last_count` in it. A row's components are
-// loaded once for all the queries.
+// Computes sums[q * dim + d] for kQueries queries and kRegisters registers of
+// components, the last of which holds `last_count`. Loads a row's components
+// once for all the queries.
 template <int kQueries, int kRegisters>
 ATTENDANT_AVX512 inline void PoolTile(const float* weights, const float* rows,
                                       std::int64_t row_count, std::int64_t dim,

@@ -1,5 +1,6 @@
-// Target attributes on the functions, not on the file, so that nothing inline
-// from a header is compiled for processors that may not be there.
+// The target attribute is on functions, not on the file, so that no inline
+// function from a header is compiled for instructions that the processor may
+// lack.
 #include "core/kernels/weigh_codes.h"
 
 #include <immintrin.h>
@@ -21,7 +22,7 @@ namespace {
 constexpr int kPlaneBits = kCodeWeightPlaneBits;
 // Bytes of a step of a block.
 constexpr std::int64_t kLine = 64;
-// Components of a row that lie side by side.
+// Adjacent components of a row.
 constexpr int kSide = 4;
 
 void Weigh4Scalar(const std::uint32_t* weights, int, const std::int32_t* blocks,
@@ -44,9 +45,10 @@ void Weigh4Scalar(const std::uint32_t* weights, int, const std::int32_t* blocks,
   }
 }
 
-// The vector twins turn the 4 rows by 4 components of each 16 bytes round, so
-// that the bytes that are added up are of one component: a block's weights,
-// those of 4 rows in each 4 bytes, then stand 4 times side by side, by plane.
+// The vector twins transpose the 4 rows by 4 components of each 16 bytes, so
+// that the bytes that are added up belong to one component. A block's weights,
+// those of 4 rows in each 4 bytes, are therefore stored 4 times side by side,
+// by plane.
 template <int kPlanes>
 struct WeightBytes {
   alignas(64) std::uint8_t bytes[kMaxWeighedBlocks][kPlanes][kLine];
@@ -70,7 +72,7 @@ void Spread(const std::uint32_t* weights, std::int64_t block_count,
   }
 }
 
-// From the sums of the planes of one component.
+// Joins the sums of the planes of one component.
 template <int kPlanes>
 std::int64_t Join(const std::int32_t (&planes)[kPlanes][kSide], int j) {
   std::int64_t sum = 0;
@@ -80,8 +82,8 @@ std::int64_t Join(const std::int32_t (&planes)[kPlanes][kSide], int j) {
   return sum;
 }
 
-// A sum of a plane is at most 64 x 16 x 15 x 127, far below 2^31; one of 16
-// bits, of 2 products, at most 2 x 15 x 127.
+// A plane's sum is at most 64 x 16 x 15 x 127, far below 2^31; a 16-bit sum of
+// 2 products is at most 2 x 15 x 127.
 template <int kPlanes>
 ATTENDANT_AVX2 void WeighAvx2(const std::uint32_t* weights,
                               const std::int32_t* blocks,
@@ -146,7 +148,7 @@ ATTENDANT_AVX2 void WeighAvx2(const std::uint32_t* weights,
   }
 }
 
-// The sum of the four quarters.
+// Returns the sum of the four quarters.
 ATTENDANT_VNNI inline __m128i AddQuarters(__m512i sum) {
   const __m256i half = _mm256_add_epi32(_mm512_castsi512_si256(sum),
                                         _mm512_extracti64x4_epi64(sum, 1));
@@ -154,10 +156,10 @@ ATTENDANT_VNNI inline __m128i AddQuarters(__m512i sum) {
                        _mm256_extracti128_si256(half, 1));
 }
 
-// Steps t .. t + kSteps of all blocks, whose weights are read once for them.
-// Whole bytes are multiplied in place of their high nibbles, and the low ones
-// taken off in the end: nothing saturates here, and a sum is at most
-// 64 x 16 x 255 x 127.
+// Weighs steps [t, t + kSteps) of all blocks, reading the weights once for
+// them. Multiplies whole bytes instead of their high nibbles and subtracts the
+// low nibbles at the end: nothing saturates here, and a sum is at most 64 x 16
+// x 255 x 127.
 template <int kSteps, int kPlanes>
 ATTENDANT_VNNI inline void WeighSteps(const WeightBytes<kPlanes>& spread,
                                       const std::int32_t* blocks,
@@ -250,7 +252,7 @@ ATTENDANT_VNNI void WeighVnni(const std::uint32_t* weights,
   }
 }
 
-// By the number of planes, from 1.
+// Indexed by the number of planes - 1.
 using Weigh = void (*)(const std::uint32_t*, const std::int32_t*, std::int64_t,
                        const std::uint8_t*, std::int64_t, std::int64_t*);
 constexpr Weigh kWeighAvx2[] = {WeighAvx2<1>, WeighAvx2<2>, WeighAvx2<3>};
@@ -291,7 +293,7 @@ void RoundWeightsScalar(const float* weights, std::int64_t n, float factor,
   }
 }
 
-// Less than a register of numbers are left to the scalar twins.
+// The scalar twins handle the numbers beyond the last full register.
 constexpr std::int64_t kFloats256 = 8;
 
 ATTENDANT_AVX2 double SumAvx2(const float* numbers, std::int64_t n) {
@@ -355,7 +357,7 @@ ATTENDANT_AVX2 void RoundWeightsAvx2(const float* weights, std::int64_t n,
 
 constexpr std::int64_t kFloats512 = 16;
 
-// Of the next numbers of n, from i on.
+// Returns a mask of the next numbers of n, from i on.
 ATTENDANT_VNNI inline __mmask16 LanesAt(std::int64_t i, std::int64_t n) {
   return n - i >= kFloats512 ? static_cast<__mmask16>(0xffff)
                              : static_cast<__mmask16>((1u << (n - i)) - 1);

@@ -15,7 +15,7 @@
 namespace attendant {
 namespace {
 
-// LshAttention holds the keys and values of a head.
+// Bounds the keys and values of one head, which LshAttention holds.
 absl::Status ValidateLshBytes(const MultiHeadInput& input) {
   std::int64_t floats = input.head_key_dim();
   if (input.projects_values()) floats += input.head_value_dim();

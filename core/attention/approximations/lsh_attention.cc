@@ -96,7 +96,7 @@ absl::Status LshAttention::LoadRows(std::int64_t first, std::int64_t count) {
       projects_values() ? values_.data() + first * value_dim_ : nullptr);
 }
 
-// A counting sort by bucket, in each round.
+// Counting sort by bucket, for each round.
 void LshAttention::FillTables(const std::vector<std::int32_t>& buckets) {
   for (std::int64_t round = 0; round < hash_->round_count(); ++round) {
     const auto bucket_of = [&](std::int64_t row) {
@@ -117,7 +117,7 @@ void LshAttention::FillTables(const std::vector<std::int32_t>& buckets) {
   }
 }
 
-// Leaves in rows_ those that the query attends to, in ascending order.
+// Sets rows_ to the rows that the query attends to, in ascending order.
 void LshAttention::FindRows(std::int64_t query) {
   const AllowedKeys allowed = input_.AllowedFor(query);
   rows_.clear();
@@ -143,7 +143,8 @@ void LshAttention::FindRows(std::int64_t query) {
   }
 }
 
-// The query's buckets, and itself times what makes a dot product a logit.
+// Computes the query's buckets, and the query times the factor that turns a dot
+// product into a logit.
 absl::Status LshAttention::LoadQuery(std::int64_t i) {
   const MatrixView row = {input_.queries.data + i * input_.queries.dim, 1,
                           input_.queries.dim};
@@ -157,7 +158,7 @@ absl::Status LshAttention::LoadQuery(std::int64_t i) {
     return NotFinite(row.Row(0),
                      absl::StrCat(input_.names.queries, "[", i, "]"));
   }
-  // Before it is scaled, which may round it away.
+  // Hash before scaling, which may round the query to 0.
   hash_->Of(query_.data(), query_buckets_.data());
   const double factor =
       LogitFactor(input_.score_kind, key_dim_, input_.temperature);

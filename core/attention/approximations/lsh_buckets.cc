@@ -14,18 +14,18 @@
 namespace attendant {
 namespace {
 
-// Directions that are projected on at a time.
+// The number of directions projected on at a time.
 constexpr std::int64_t kDirections = 256;
-// Components that are drawn between two looks at the clock.
+// The number of components drawn between two checks of the interrupt.
 constexpr std::size_t kDraws = 4096;
 
-// Normals are below 10 and components at most 65,536: dots of what lies between
-// are finite, and lose nothing to underflow that could change the greatest.
+// Normals are below 10 and components at most 65,536. Between these bounds dots
+// are finite and lose nothing to underflow that could change the greatest.
 constexpr float kShortest = 0x1p-60f;
 constexpr float kLongest = 0x1p60f;
 
-// `row` times the power of two that brings its greatest component near 1, which
-// changes no bucket; empty if dots with `row` are fine as it is.
+// Returns `row` times the power of two that brings its greatest component near
+// 1, which changes no bucket; empty if dots with `row` itself are in range.
 std::vector<float> WithinReach(const float* row, std::int64_t dim) {
   float greatest = 0;
   for (std::int64_t d = 0; d < dim; ++d) {
@@ -81,7 +81,7 @@ void LshBuckets::Of(const float* row, std::int32_t* buckets) const {
 absl::StatusOr<std::shared_ptr<const LshBuckets>> LastLshBuckets::Get(
     const LshShape& shape, const Interrupt& interrupt) {
   if (last_ == nullptr || last_->shape() != shape) {
-    last_ = nullptr;  // before the next takes memory
+    last_ = nullptr;  // frees memory before the next draw
     ATTENDANT_ASSIGN_OR_RETURN(last_, LshBuckets::Draw(shape, interrupt));
   }
   return last_;

@@ -29,8 +29,8 @@ absl::Status CheckFinite(MatrixView rows,
   return absl::OkStatus();
 }
 
-// E [row_count, count], a row at a time: factors of the rows [begin, begin +
-// size), the others' being 0.
+// E [row_count, count], a row at a time. Gives the factors of the rows [begin,
+// begin + size); those of the others are 0.
 class ReductionMatrix {
  public:
   ReductionMatrix(const LinformerOptions& options, std::int64_t row_count,
@@ -46,7 +46,7 @@ class ReductionMatrix {
       scale_ = 1 / static_cast<double>(size_);
       return;
     }
-    const std::int64_t drawn = count_ + count_ % 2;  // in pairs
+    const std::int64_t drawn = count_ + count_ % 2;  // drawn in pairs
     FillNormals(NormalUse::kRowReduction, options_.seed,
                 static_cast<std::uint64_t>(r * drawn), normals_);
     size_ = normals_.size();
@@ -55,7 +55,7 @@ class ReductionMatrix {
 
   std::size_t begin() const { return begin_; }
   std::size_t size() const { return size_; }
-  // Of row begin + i.
+  // Returns the factor of row begin + i.
   double factor(std::size_t i) const {
     return normals_.empty() ? scale_ : scale_ * double{normals_[i]};
   }

@@ -54,7 +54,7 @@ absl::StatusOr<double> LoadHeadKeys(const MultiHeadInput& input,
     if (std::isnan(norm)) {
       return RowNotFinite(rows, i, positions, input.names.keys);
     }
-    // Of norm 0 it stays as it is: similarity 0 with all.
+    // A key of norm 0 stays unchanged: it has similarity 0 with all queries.
     if (normalises && norm > 0) ScaleRow(1 / norm, dim, keys + i * dim);
     max_norm = std::max(max_norm, norm);
   }

@@ -13,8 +13,8 @@
 namespace attendant {
 namespace {
 
-// Queries that are scored against a tile at a time: their logits, and a few
-// rows of keys, stay in the first cache.
+// The number of queries scored against a tile at a time: their logits, and a
+// few rows of keys, fit into the L1 cache.
 constexpr std::int64_t kQueries = 64;
 // Below the greatest float by more than the rounding of any norm.
 constexpr double kSafeLogit = 3e38;
@@ -27,7 +27,7 @@ std::int64_t Capacity(const MultiHeadInput& input) {
        std::int64_t{sizeof(SoftmaxPartition)});
   std::int64_t capacity =
       std::clamp(kBlockBytes / query_bytes, std::int64_t{1}, kBlockQueries);
-  // Full steps, where there are any.
+  // Round down to full steps, if there are any.
   if (capacity > kQueries) capacity -= capacity % kQueries;
   return std::min(capacity, input.queries.row_count);
 }
@@ -100,14 +100,14 @@ absl::Status QueryBlock::ProjectQueries(std::int64_t first,
       double norm = RowNorm(query, key_dim_);
       if (std::isnan(norm)) return NotFinite(queries.Row(i), field());
       if (input_.score_kind == ScoreKind::kCosine) {
-        // Of norm 0 it stays as it is: similarity 0 with all.
+        // A query of norm 0 stays unchanged: it has similarity 0 with all keys.
         if (norm > 0) ScaleRow(factor / norm, key_dim_, query);
         norm = factor;
       } else {
         ScaleRow(factor, key_dim_, query);
         norm *= factor;
       }
-      // Else a component, and with it every logit, may have left the floats.
+      // Otherwise a component, and with it every logit, may overflow a float.
       if (!(norm < kSafeLogit)) return LogitOverflows(field());
       double& max_norm = max_norms_[Size(head)];
       max_norm = std::max(max_norm, norm);
@@ -139,12 +139,12 @@ absl::Status QueryBlock::Add(const KeyTile& tile) {
       for (std::int64_t i = 0; i < count; ++i) {
         float* sum = tile_sums_.data() + i * value_dim_;
         double* pooled = pooled_.data() + RowOf(head, first + i) * value_dim_;
-        // By 1: whether all are finite.
+        // Scaling by 1 checks that all are finite.
         if (kernels.Scale(sum, value_dim_, 1, sum)) {
           kernels.AddScaled(1, sum, value_dim_, pooled);
           continue;
         }
-        // The mean may be a float where the sum is none.
+        // The mean may be a finite float although this sum is not.
         for (std::int64_t key = 0; key < n; ++key) {
           kernels.AddScaled(logits_[Size(i * n + key)],
                             tile.values(head) + key * value_dim_, value_dim_,
@@ -156,15 +156,15 @@ absl::Status QueryBlock::Add(const KeyTile& tile) {
   return absl::OkStatus();
 }
 
-// Leaves the logits [count, tile.size()], masked ones at -infinity.
+// Computes the logits [count, tile.size()], with masked ones at -infinity.
 absl::Status QueryBlock::Score(std::int64_t head, std::int64_t first,
                                std::int64_t count, const KeyTile& tile) {
   const std::int64_t n = tile.size();
   ActiveKernels().DotRowsMulti(queries_.data() + RowOf(head, first) * key_dim_,
                                count, tile.keys(head), n, key_dim_,
                                logits_.data());
-  // |q . k| is at most the product of the norms; look closer only when that is
-  // near the end of the floats.
+  // q . k| is at most the product of the norms, so logits need a check only if
+  // that is near the greatest float.
   if (!(max_norms_[Size(head)] * tile.max_norm(head) < kSafeLogit)) {
     for (std::int64_t i = 0; i < count * n; ++i) {
       if (std::isfinite(logits_[Size(i)])) continue;
@@ -211,8 +211,8 @@ void QueryBlock::KeepLogits(std::int64_t head, std::int64_t first,
   }
 }
 
-// Turns the logits of query i of the scored ones into e, relative to the
-// greatest logit that it has met, which the sums so far are made relative to.
+// Turns the logits of the i-th scored query into e relative to the greatest
+// logit so far, and rescales the earlier sums to it.
 void QueryBlock::AddSoftmax(std::int64_t row, std::int64_t i, std::int64_t n) {
   float* logits = logits_.data() + i * n;
   if (live_[Size(i)] == 0) {
@@ -229,8 +229,8 @@ void QueryBlock::AddSoftmax(std::int64_t row, std::int64_t i, std::int64_t n) {
   for (std::int64_t d = 0; d < value_dim_; ++d) pooled[d] *= scale;
 }
 
-// The same for weights that nothing normalises. The partition then holds the
-// count and, as its gaps from 0, the sum of the logits.
+// As AddSoftmax, for weights that are not normalised. The partition then holds
+// the count and, as gaps from 0, the sum of the logits.
 void QueryBlock::AddActivated(std::int64_t row, std::int64_t i,
                               std::int64_t n) {
   float* logits = logits_.data() + i * n;
@@ -242,7 +242,7 @@ void QueryBlock::AddActivated(std::int64_t row, std::int64_t i,
   Activate(logits, n);
 }
 
-// Logits to weights, in place; masked ones to 0.
+// Turns logits into weights, in place; masked ones become 0.
 void QueryBlock::Activate(float* logits, std::int64_t n) {
   if (input_.activation_kind == ActivationKind::kNone) {
     for (std::int64_t key = 0; key < n; ++key) {
@@ -250,8 +250,8 @@ void QueryBlock::Activate(float* logits, std::int64_t n) {
     }
     return;
   }
-  // sigmoid = 1 / (1 + e) for a logit >= 0, e / (1 + e) below, e being
-  // exp(-|logit|).
+  // With e = exp(-|logit|), sigmoid = 1 / (1 + e) for a logit >= 0 and e / (1 +
+  // e) for a logit below 0.
   float* exps = negated_.data();
   for (std::int64_t key = 0; key < n; ++key) exps[key] = -std::abs(logits[key]);
   ActiveKernels().SumExps(exps, n, 0, exps);
@@ -288,7 +288,7 @@ absl::Status QueryBlock::Finish(float* outputs) {
     }
     for (std::int64_t i = 0; i < count; ++i) {
       float* output = to + i * output_dim;
-      // Masks are the same for all heads.
+      // The mask is the same for all heads.
       if (partition(first + i).count == 0) {
         std::fill_n(output, output_dim, 0.0f);
       }

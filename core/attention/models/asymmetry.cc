@@ -16,13 +16,13 @@ struct Squares {
   double difference = 0;  // |S - S^T|^2
 
   double ratio() const {
-    // The difference of two nearly equal sums may round to below 0.
+    // The difference of two nearly equal sums may round below 0.
     return form > 0 ? std::sqrt(std::max(difference, 0.0) / form) : 0;
   }
 };
 
-// Four sums, so that additions need not wait for each other. Dot(a, b) equals
-// Dot(b, a) to the last bit.
+// Uses four sums, so that additions need not wait for each other. Dot(a, b)
+// equals Dot(b, a) to the last bit.
 double Dot(std::span<const float> a, std::span<const float> b) {
   double sums[4] = {};
   const std::size_t n = a.size();
@@ -51,7 +51,8 @@ Matrix Transposed(const Matrix& matrix) {
   return transposed;
 }
 
-// S = query^T key, entry by entry: column i of one with column j of the other.
+// Computes S = query^T key entry by entry, from column i of one and column j of
+// the other.
 absl::StatusOr<Squares> SquaresOfEntries(const Matrix& query, const Matrix& key,
                                          const Interrupt& interrupt) {
   const Matrix q = Transposed(query);
@@ -73,9 +74,10 @@ absl::StatusOr<Squares> SquaresOfEntries(const Matrix& query, const Matrix& key,
   return squares;
 }
 
-// By traces: |S|^2 = <A, B> and |S - S^T|^2 = 2 (|S|^2 - <C, C^T>) with A =
-// query query^T, B = key key^T, C = query key^T, all as small as W_Q has rows.
-// With query = key the two are the same sums in the same order.
+// Uses traces: |S|^2 = <A, B> and |S - S^T|^2 = 2 (|S|^2 - <C, C^T>) with A =
+// query query^T, B = key key^T, C = query key^T, whose side is the number of
+// rows of W_Q. If query = key, the two terms are the same sums in the same
+// order.
 absl::StatusOr<Squares> SquaresByTraces(const Matrix& query, const Matrix& key,
                                         const Interrupt& interrupt) {
   const MatrixView q = query.view();

@@ -26,7 +26,7 @@ void ProjectHead(const Projection& projection, std::int64_t head,
 double RowNorm(const float* row, std::int64_t dim) {
   float square = 0;
   ActiveKernels().DotRows(row, row, 1, dim, &square);
-  // Within this range no square that counts has left the floats.
+  // Within this range no square that matters has over- or underflowed.
   if (square > 1e-20f && square < 1e38f) return std::sqrt(double{square});
   double sum = 0;
   for (std::int64_t d = 0; d < dim; ++d) {

@@ -10,7 +10,7 @@
 namespace attendant {
 namespace {
 
-// The kinds of score that a model's kind serves.
+// True if a model of this kind serves `score_kind`.
 bool Serves(const AttentionModel& model, ScoreKind score_kind) {
   switch (score_kind) {
     case ScoreKind::kDot:
@@ -159,7 +159,7 @@ float KeyLimit(const AttentionModel& model) {
   } else if (const auto* network = model.additive()) {
     weight = &network->key_weight;
   } else {
-    return std::numeric_limits<float>::max();  // keys stay as they are
+    return std::numeric_limits<float>::max();  // keys stay unprojected
   }
   double greatest_norm = 1;
   for (std::int64_t row = 0; row < weight->row_count; ++row) {
@@ -167,7 +167,7 @@ float KeyLimit(const AttentionModel& model) {
     for (const float w : weight->view().Row(row)) norm += std::abs(double{w});
     greatest_norm = std::max(greatest_norm, norm);
   }
-  // Rounding must not carry a sum past the greatest float either.
+  // Leaves a margin so that rounding can't carry a sum past the greatest float.
   constexpr double kMost = 0.99 * std::numeric_limits<float>::max();
   return static_cast<float>(std::max(0.0, kMost - greatest_bias) /
                             greatest_norm);
@@ -230,7 +230,7 @@ absl::Status ValidateModelFits(const AttentionModel& model,
 
 absl::Status CheckIndexable(const AttentionModel& model,
                             absl::string_view field) {
-  // W_K k of a head, U k, or k.
+  // The dimension of W_K k of a head, of U k, or of k.
   std::int64_t projected_dim = model.key_dim();
   if (const auto* heads = model.multi_head()) {
     projected_dim = heads->head_key_dim();

@@ -76,7 +76,7 @@ bool Fits(const Oriented& projection, const ProjectionProbe& probe) {
              projection.output_dim();
 }
 
-// The greatest |projection of the input - output|. Shapes agree.
+// Returns the greatest |projection of the input - output|. Shapes must agree.
 double Difference(const Oriented& projection, const ProjectionProbe& probe) {
   const std::int64_t row_step =
       projection.transposed ? 1 : projection.matrix->column_count;
@@ -97,12 +97,12 @@ double Difference(const Oriented& projection, const ProjectionProbe& probe) {
   return greatest;
 }
 
-// What to try if the projection does not hold.
+// Returns what to try if the projection does not match.
 absl::string_view Hint(const Oriented& projection, const ProjectionProbe& probe,
                        double tolerance) {
   Oriented other = projection;
   other.transposed = !other.transposed;
-  // The bias goes with what comes out, and may be as long either way round.
+  // The bias belongs to the output, and may fit both orientations.
   if (static_cast<std::int64_t>(other.bias.size()) != other.output_dim()) {
     other.bias = {};
   }

@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-// Draws with replacement take two random numbers, the second of another seed.
+// Draws with replacement take two random numbers; the second has this seed.
 constexpr std::uint64_t kWithinGroup = 0x6a09e667f3bcc909u;
 
 // All masses, relative to the greatest.
@@ -30,7 +30,7 @@ struct Masses {
   std::vector<double> exps;
 };
 
-// A group whose items are known, with their shares of its mass.
+// A group whose items are known, with the items' shares of its mass.
 struct OpenGroup {
   std::size_t group = 0;
   std::vector<double> log_shares;
@@ -64,10 +64,10 @@ absl::StatusOr<OpenGroup> OpenUp(ItemGroups& groups, std::size_t group) {
   return opened;
 }
 
-// A perturbed log weight of an item, relative to the greatest mass.
+// An item's perturbed log weight, relative to the greatest mass.
 struct Leaf {
   double perturbed = 0;
-  std::size_t opened = 0;  // its group, among those that were opened
+  std::size_t opened = 0;  // index of its group among the opened ones
   std::size_t item = 0;
   double log_weight = 0;
   std::uint64_t noise_key = 0;
@@ -78,12 +78,12 @@ bool IsBefore(const Leaf& a, const Leaf& b) {
   return a.noise_key < b.noise_key;
 }
 
-// The `wanted` >= 1 best leaves.
+// Keeps the `wanted` >= 1 best leaves.
 class BestLeaves {
  public:
   explicit BestLeaves(std::size_t wanted) : wanted_(wanted) {}
 
-  // What a leaf must be above; -infinity while there is room.
+  // A leaf must be above this to enter; -infinity while there is room.
   double threshold() const {
     return heap_.size() < wanted_ ? kMinusInfinity : heap_.front().perturbed;
   }
@@ -105,16 +105,16 @@ class BestLeaves {
 
  private:
   std::size_t wanted_;
-  std::vector<Leaf> heap_;  // the least on top
+  std::vector<Leaf> heap_;  // heap with the least on top
 };
 
-// log(1 - exp(x)) of x <= 0.
+// Returns log(1 - exp(x)) for x <= 0.
 double LogOneMinusExp(double x) {
   return x > -std::log(2.0) ? std::log(-std::expm1(x))
                             : std::log1p(-std::exp(x));
 }
 
-// The `wanted` greatest of all, greatest first.
+// Returns the `wanted` greatest of all, greatest first.
 std::vector<Perturbed> Greatest(std::span<const double> log_weights, double max,
                                 std::span<const double> exps,
                                 std::span<const std::uint64_t> noise_keys,
@@ -125,20 +125,20 @@ std::vector<Perturbed> Greatest(std::span<const double> log_weights, double max,
   return std::move(greatest).Sorted();
 }
 
-// Offers the items of a group of this log mass, whose greatest perturbed log
+// Offers the items of a group with this log mass, whose greatest perturbed log
 // weight is `greatest`.
 void OfferItems(const OpenGroup& opened, std::size_t position, double log_mass,
                 double greatest, std::uint64_t seed, BestLeaves& best) {
-  // Items' own perturbed shares, as if the group were all there is.
+  // The items' own perturbed shares, as if the group were alone.
   const Perturbed own_greatest = Greatest(opened.log_shares, 0, opened.shares,
                                           opened.noise_keys, 1, seed)[0];
-  // What the greatest of them is to be.
+  // The value that the greatest of them must have.
   const double wanted = greatest - log_mass;
-  // With x = exp(-perturbed), exponential variables, moving is
+  // With x = exp(-perturbed), which are exponential variables, the shift is
   //   x' = x - exp(-own greatest) + exp(-wanted),
-  // as what is left of an exponential wait is exponential again. As in
-  // GreatestPerturbed, x is above UniformFrom(bits) over the share, and the
-  // slack above all rounding.
+  // as the remainder of an exponential wait is exponential again. As in
+  // GreatestPerturbed, x is greater than UniformFrom(bits) over the share, and
+  // the slack is above all rounding.
   constexpr double kSlack = 1 + 1e-9;
   const double moved =
       std::exp(-own_greatest.log_weight) * kSlack - std::exp(-wanted);
@@ -150,7 +150,7 @@ void OfferItems(const OpenGroup& opened, std::size_t position, double log_mass,
     double perturbed = greatest;
     if (i != own_greatest.index) {
       const double own = opened.log_shares[i] + GumbelFrom(bits);
-      // The same in logs, where nothing underflows (Kool et al. 2019, app. B).
+      // The shift in logs, where nothing underflows (Kool et al. 2019, app. B).
       const double v =
           wanted - own + LogOneMinusExp(own - own_greatest.log_weight);
       perturbed = log_mass + (wanted - std::max(0.0, v) -
@@ -167,9 +167,9 @@ void OfferItems(const OpenGroup& opened, std::size_t position, double log_mass,
   }
 }
 
-// The log of the sum of what was neither drawn nor belongs to an opened group,
-// and of what opened groups have left: the shares of drawn items are 0. Of logs
-// where exps may have underflowed.
+// Returns the log of the mass left: groups that were neither drawn nor opened,
+// and the remaining items of opened groups, where the shares of drawn items are
+// 0. Sums logs where exps may have underflowed.
 double LogPartitionOfRest(std::span<const double> log_masses,
                           const Masses& masses,
                           const std::vector<bool>& is_open,
@@ -224,7 +224,7 @@ absl::StatusOr<GroupSlate> SampleGroupsWithReplacement(ItemGroups& groups,
   for (std::size_t d = 0; d < draw_count; ++d) {
     targets[d] = {sums.back() * UniformFrom(RandomBits(seed, d)), d};
   }
-  // In ascending order draws from one group follow each other.
+  // In ascending order, draws from one group are adjacent.
   std::sort(targets.begin(), targets.end(),
             [](const Target& a, const Target& b) { return a.place < b.place; });
   drawn.slate.draws.resize(draw_count);
@@ -232,7 +232,7 @@ absl::StatusOr<GroupSlate> SampleGroupsWithReplacement(ItemGroups& groups,
   OpenGroup opened;
   std::vector<double> share_sums;
   for (std::size_t t = 0; t < draw_count; ++t) {
-    // A place may round up to the whole sum, and so to what has a mass of 0.
+    // A place may round up to the whole sum and so select a mass of 0.
     const auto above =
         std::upper_bound(sums.begin(), sums.end(), targets[t].place);
     const auto g = static_cast<std::size_t>(
@@ -282,8 +282,8 @@ absl::StatusOr<GroupSlate> SampleGroupsWithoutReplacement(ItemGroups& groups,
   const bool leaves_some = count < item_count;
   const std::size_t wanted = draw_count + (leaves_some ? 1 : 0);
 
-  // The greatest of a group is an item: no group that is not among the `wanted`
-  // best has an item that is.
+  // A group's greatest perturbed log weight is that of an item, so a group that
+  // is not among the `wanted` best has no item that is.
   const std::vector<Perturbed> best_groups =
       Greatest(log_masses, masses.max, masses.exps, groups.noise_keys(),
                std::min(wanted, log_masses.size()), seed);

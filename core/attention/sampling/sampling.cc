@@ -13,10 +13,10 @@
 namespace attendant {
 namespace {
 
-// Between looks at the interrupt.
+// The number of rows between checks of the interrupt.
 constexpr std::size_t kInterruptRows = 4096;
 
-// visit(begin, end) of all rows, some thousands at a time.
+// Calls visit(begin, end) for all rows, some thousands at a time.
 template <typename Visit>
 absl::Status VisitRows(std::size_t n, const Interrupt& interrupt,
                        const Visit& visit) {
@@ -27,8 +27,8 @@ absl::Status VisitRows(std::size_t n, const Interrupt& interrupt,
   return absl::OkStatus();
 }
 
-// The log partition, relative to `max`, of the logits that are not at the
-// positions `drawn`; -infinity if none is left. exps are exp(logit - max), and
+// Returns the log partition, relative to `max`, of the logits whose positions
+// are not in `drawn`; -infinity if none is left. exps are exp(logit - max), and
 // 0 where drawn.
 double LogPartitionOfRest(std::span<const float> logits, double max,
                           std::span<const double> exps,
@@ -36,7 +36,7 @@ double LogPartitionOfRest(std::span<const float> logits, double max,
   double sum = 0;
   for (const double e : exps) sum += e;
   if (sum > kMinExp) return std::log(sum);
-  // All that is left is far below what was drawn: take its own max.
+  // The logits left are far below those drawn, so use their own max.
   std::vector<bool> is_drawn(logits.size());
   for (const std::size_t i : drawn) is_drawn[i] = true;
   double rest_max = kMinusInfinity;
@@ -67,9 +67,9 @@ absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
   if (logits.empty()) return slate;
   const std::size_t n = logits.size();
   const double max = *std::max_element(logits.begin(), logits.end());
-  std::vector<double> sums(n);  // of exp(logit - max) up to and with each
+  std::vector<double> sums(n);  // of exp(logit - max), each inclusive
   double sum = 0;
-  std::size_t last = 0;  // that has a weight above 0
+  std::size_t last = 0;  // last with a weight above 0
   ATTENDANT_RETURN_IF_ERROR(
       VisitRows(n, interrupt, [&](std::size_t begin, std::size_t end) {
         for (std::size_t i = begin; i < end; ++i) {
@@ -85,7 +85,7 @@ absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
   for (std::size_t d = 0; d < draw_count; ++d) {
     targets[d] = sum * UniformFrom(RandomBits(seed, d));
   }
-  // In ascending order one walk along the sums serves all draws.
+  // In ascending order, one pass over the sums serves all draws.
   std::vector<std::int64_t> order = Positions(draw_count);
   std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
     return targets[static_cast<std::size_t>(a)] <
@@ -121,7 +121,7 @@ absl::StatusOr<Slate> SampleWithoutReplacement(
 
   const std::size_t draw_count = std::min(static_cast<std::size_t>(count), n);
   const bool leaves_some = draw_count < n;
-  // The draws and the next one.
+  // The draws and the next one, which sets kappa.
   GreatestPerturbed<float> greatest(logits, max, exps, noise_keys,
                                     draw_count + (leaves_some ? 1 : 0), seed);
   ATTENDANT_RETURN_IF_ERROR(VisitRows(

@@ -21,7 +21,8 @@ absl::Status CheckDim(std::int64_t got, std::int64_t want,
                       absl::StrCat(got));
 }
 
-// That the layers take what they are given, from the sequence to the outputs.
+// Checks that the dimensions of the layers fit, from the sequence to the
+// outputs.
 absl::StatusOr<ContextShape> ShapeOfLayers(const ContextualizeInput& input) {
   ATTENDANT_RETURN_IF_ERROR(CheckCount(
       static_cast<std::int64_t>(input.layers.size()), 0, kMaxLayers, "layers"));
@@ -104,7 +105,7 @@ absl::StatusOr<Matrix> WithSinusoids(MatrixView rows,
   return matrix;
 }
 
-// What may be attended to, by position.
+// Returns the positions that may be attended to.
 std::vector<std::int32_t> Unpadded(const ContextualizeInput& input,
                                    std::int64_t count) {
   std::vector<bool> padding(static_cast<std::size_t>(count));
@@ -119,9 +120,10 @@ std::vector<std::int32_t> Unpadded(const ContextualizeInput& input,
   return positions;
 }
 
-// An order that does not depend on where the rows stand. Rows that compare
-// equal are the same bytes, so that their order does not matter. By merges, as
-// they are looked at in full where they are alike, and one may ask in between.
+// Sorts rows in an order that does not depend on their positions. Rows that
+// compare equal have the same bytes, so their order does not matter. Merges
+// runs, because equal rows are compared in full and the interrupt must be
+// checked in between.
 absl::Status SortByContent(MatrixView rows, const Interrupt& interrupt,
                            std::vector<std::int32_t>& positions) {
   const auto row_bytes = static_cast<std::size_t>(rows.dim) * sizeof(float);
@@ -162,7 +164,7 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
   }
   std::vector<std::int32_t> attended_positions =
       Unpadded(input, memory.value_or(sequence).row_count);
-  // A sequence's segments have an order that matters.
+  // Linformer's segments depend on the order of the sequence.
   const bool sorts = !input.causal && !std::holds_alternative<LinformerOptions>(
                                           input.approximation);
 
@@ -171,7 +173,7 @@ absl::StatusOr<SequenceContext> Contextualize(const ContextualizeInput& input) {
   const std::size_t layer_count = std::max<std::size_t>(input.layers.size(), 1);
   for (std::size_t layer = 0; layer < layer_count; ++layer) {
     const MatrixView attended = memory.value_or(sequence);
-    // The memory is the same for all layers.
+    // The memory is the same for all layers, so it is sorted once.
     if (sorts && (layer == 0 || !memory)) {
       ATTENDANT_RETURN_IF_ERROR(
           SortByContent(attended, input.interrupt, attended_positions));

@@ -19,11 +19,11 @@
 namespace attendant {
 namespace {
 
-// Weights of a block's candidates by event, and HeadJoin's sums: at most this
-// many doubles, or one candidate's.
+// Limit on the doubles held for a block: the weights of its candidates by
+// event, and HeadJoin's sums. One candidate may take more.
 constexpr std::int64_t kBlockDoubles = std::int64_t{1} << 22;
 
-// The k events of greatest weight, none of weight 0.
+// Returns the k events of greatest weight, without those of weight 0.
 std::vector<EventWeight> Best(std::span<const double> weights, std::size_t k) {
   std::vector<EventWeight> best;
   for (std::size_t i = 0; i < weights.size(); ++i) {
@@ -39,7 +39,7 @@ std::vector<EventWeight> Best(std::span<const double> weights, std::size_t k) {
   return best;
 }
 
-// Ranks block by block, as what is found in one head waits for the others.
+// Ranks block by block, as the result of one head waits for the other heads.
 class LshRanker {
  public:
   LshRanker(const RankInput& input, const MultiHeadInput& problem,
@@ -112,10 +112,10 @@ class LshRanker {
 
   const RankInput& input_;
   const MultiHeadInput& problem_;
-  const std::int64_t event_count_;  // 0: none is to be named
+  const std::int64_t event_count_;  // 0: events are not named
   LshAttention attention_;
   RankedInterests ranked_;
-  // Of a block.
+  // For the current block.
   std::vector<double> mean_weights_;  // [candidates, event_count]
   std::vector<double> mean_logits_;   // [candidates]
 };

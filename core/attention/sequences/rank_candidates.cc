@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// The k best of what is offered: a heap with the worst of them in front.
+// Keeps the k best of the events offered, in a heap with the worst in front.
 void Offer(const EventWeight& offered, std::size_t k,
            std::vector<EventWeight>& best) {
   if (best.size() == k) {
@@ -26,8 +26,8 @@ void Offer(const EventWeight& offered, std::size_t k,
   std::push_heap(best.begin(), best.end(), Better);
 }
 
-// Finds the events of greatest weight for the candidates of `block`, which has
-// seen all events.
+// Finds the events of greatest weight for the candidates of `block`, to which
+// all events have been added.
 absl::Status Attribute(const RankInput& input, QueryBlock& block, KeyTile& tile,
                        AlignedBuffer<float>& mean_weights,
                        std::vector<std::vector<EventWeight>>& attributions) {

@@ -87,9 +87,9 @@ absl::Status LogitOverflows(absl::string_view field) {
                     "a query of a lower norm, or a higher temperature");
 }
 
-// Without branches, so that several are looked at together.
+// Without branches, so that several components are tested at once.
 bool AllFinite(std::span<const float> vector) {
-  constexpr std::uint32_t kExponent = 0x7f800000;  // all of it: not finite
+  constexpr std::uint32_t kExponent = 0x7f800000;  // all set: not finite
   std::uint32_t others = 0;
   for (const float component : vector) {
     const auto bits = std::bit_cast<std::uint32_t>(component);
@@ -111,7 +111,7 @@ absl::Status ValidateFinite(std::span<const float> vector,
 }
 
 double Norm(std::span<const float> vector) {
-  // Four sums, as one waits for each addition.
+  // Four sums, as one sum would wait for each addition.
   double sums[4] = {};
   std::size_t d = 0;
   for (; d + 4 <= vector.size(); d += 4) {

@@ -10,9 +10,8 @@
 namespace attendant {
 namespace {
 
-// Makes the sums relative to `max`, which is not below the max they have:
-// exp(l - max) = exp(l - old) x scale, and a gap grows by old - max. Returns
-// the scale.
+// Makes the sums relative to `max`, which is at least their own max: exp(l -
+// max) = exp(l - old) x scale, and a gap grows by old - max. Returns the scale.
 double RaiseMax(float max, SoftmaxPartition& partition) {
   const double gap = double{partition.max} - max;
   const double scale = std::exp(gap);
@@ -74,7 +73,7 @@ std::optional<double> SoftmaxPartition::LogPartition() const {
 std::optional<double> SoftmaxPartition::Entropy() const {
   if (count == 0) return std::nullopt;
   // -sum w log w = log partition - mean logit, both relative to max. Rounding
-  // may take it below 0.
+  // may make it negative.
   return std::max(0.0, std::log(sum) - sum_gap / sum);
 }
 
@@ -95,7 +94,7 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   const std::size_t n = logits.size();
   const bool pools = !pooled_.empty();
   if (pools && exps_.size() < n) exps_.resize(n);
-  // A state is made for each query; its thread keeps this.
+  // Thread-local, because each query makes a new state.
   thread_local std::vector<std::int32_t> positions;
   if (positions.size() < n) positions.resize(n);
 
@@ -115,8 +114,8 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   std::int64_t selected_count = kernels.SelectAtLeast(
       logits.data(), row_count, top_.threshold(), positions.data());
   if (selected_count > 2 * top_.k()) {
-    // The first rows pass any threshold: those that are not among the k best of
-    // these are not offered.
+    // In the first call all rows pass the threshold, so offer only those near
+    // the k best of these rows.
     selected_count = kernels.SelectAtLeast(
         logits.data(), row_count,
         NearKthGreatest(logits, top_.k(), top_.k() + top_.k() / 4),
@@ -134,7 +133,7 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
 }
 
 void AttentionState::Pool(std::span<const float* const> values) {
-  // Together they stay in the first cache, and their sums in registers.
+  // Eight rows fit into the L1 cache together, with their sums in registers.
   constexpr std::int64_t kTogether = 8;
   double factors[kTogether];
   const float* rows[kTogether];

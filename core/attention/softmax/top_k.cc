@@ -15,7 +15,8 @@ namespace {
 // a short scan; enough, so that cutting back to k is rare.
 constexpr std::size_t kWaitingBlock = 256;
 
-// Of all candidates, in their order, where kernels read them.
+// Returns the logits of all candidates, in their order, contiguous for the
+// kernels.
 std::span<const float> LogitsOf(std::span<const Candidate> candidates) {
   thread_local std::vector<float> logits;
   logits.resize(candidates.size());
@@ -25,7 +26,7 @@ std::span<const float> LogitsOf(std::span<const Candidate> candidates) {
   return logits;
 }
 
-// Of the numbers that are not below the threshold.
+// Returns the positions of the numbers that reach the threshold.
 std::span<const std::int32_t> PlacesAtLeast(std::span<const float> numbers,
                                             float threshold) {
   thread_local std::vector<std::int32_t> places;
@@ -51,8 +52,8 @@ bool TopK::Better(const Candidate& a, const Candidate& b) const {
   return std::tie(a.segment, a.row) < std::tie(b.segment, b.row);
 }
 
-// Leaves the k best and, as they cost less to find, up to a quarter more, and
-// what equals the last of them.
+// Keeps the k best, up to a quarter more, which makes them cheaper to find, and
+// all that equal the last of these.
 void TopK::Shrink() {
   const std::span<const float> logits = LogitsOf(waiting_);
   threshold_ = NearKthGreatest(logits, k_, k_ + k_ / 4);
@@ -77,7 +78,7 @@ std::vector<Candidate> TopK::Sorted() const {
   if (k_ == 0 || waiting_.empty()) return {};
   const std::span<const float> logits = LogitsOf(waiting_);
   const auto count = static_cast<std::int64_t>(logits.size());
-  // Those that equal the last of the best are there for ids to decide.
+  // Includes those that equal the k-th, as ids decide between them.
   const std::span<const std::int32_t> best =
       PlacesAtLeast(logits, KthGreatest(logits, std::min(k_, count)));
   const std::size_t end = best.size();

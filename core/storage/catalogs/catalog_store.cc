@@ -15,18 +15,18 @@
 #include "core/storage/records/model_codec.h"
 
 // Keys, by their first byte:
-//   c SEQUENCE the ids that a write changed; those beyond an entry's bytes are
-//              in further ones, with the entry's number (ORDER) behind
-//   d          the last write of which changes were cut
+//   c SEQUENCE the ids that a write changed; ids beyond an entry's bytes are in
+//              further entries, whose keys end in the entry's number (ORDER)
+//   d          the last write whose changes were cut
 //   e FIELD    the text encoder of a key field
 //   i ID       an item, as EncodeStoredItem writes it
 //   m          the sequence (see Database)
 //   o ORDER    the request_id of the ORDER-th remembered request
 //   r REQUEST  the outcome of a request
 //   s FIELD    the active model of a key field, as EncodeModelKey writes it;
-//              nothing for none. Readers before there were any pass over it.
+//              empty for no model. Versions before models skip it.
 //   u          the uid of the catalog
-// ORDER and SEQUENCE are big-endian, so that keys stand in their order.
+// ORDER and SEQUENCE are big-endian, so that keys sort by them.
 namespace attendant {
 namespace {
 
@@ -39,14 +39,14 @@ constexpr char kRequestTag = 'r';
 constexpr char kActiveModelTag = 's';
 constexpr char kUidTag = 'u';
 
-// Of changes, about.
+// Approximate size of an entry of changes.
 constexpr std::size_t kChangesEntryBytes = std::size_t{1} << 20;
 
 std::string Key(char tag, absl::string_view name) {
   return absl::StrCat(absl::string_view(&tag, 1), name);
 }
 
-// The first key past those of the tag.
+// Returns the first key after those of `tag`.
 std::string EndOf(char tag) { return std::string(1, tag + 1); }
 
 std::string OrderKey(char tag, std::int64_t order) {
@@ -55,7 +55,7 @@ std::string OrderKey(char tag, std::int64_t order) {
   return key;
 }
 
-// The value under kRequestTag, as it lies in memory.
+// The value under kRequestTag, as stored in memory.
 struct StoredRequest {
   static constexpr std::int64_t kVersion = 1;
 
@@ -109,8 +109,8 @@ class RocksCatalogStore : public CatalogStore {
   }
 
   absl::Status TakeBackFailed() override {
-    // A removal of the catalog may have failed: found at the next start, it
-    // would take along what was written since.
+    // A removal of the catalog may have failed: if it is found at the next
+    // start, it would also remove what was written since.
     ATTENDANT_RETURN_IF_ERROR(list_->TakeBackFailed());
     return database_->TakeBackFailed();
   }
@@ -121,7 +121,8 @@ class RocksCatalogStore : public CatalogStore {
       absl::string_view after,
       absl::FunctionRef<bool(StoredItem item)> visit) const override {
     std::string begin = Key(kItemTag, after);
-    // Just past the item `after`. Ids are not empty, so that "i" is no item's.
+    // Just after the item `after`. Ids are not empty, so "i" is not an item's
+    // key.
     begin.push_back('\0');
     if (after.empty()) begin.pop_back();
     absl::Status damage;
@@ -195,7 +196,8 @@ class RocksCatalogStore : public CatalogStore {
     rocksdb::WriteBatch batch;
     batch.Put(Key(kActiveModelTag, key_field),
               model.empty() ? std::string() : EncodeModelKey(model));
-    // It is small, and the end of a build of hours may wait for it.
+    // Uses the reserve: the write is small, and a build of hours may end with
+    // it.
     return Write(batch, std::nullopt, DiskReserve::kUsed);
   }
 
@@ -244,8 +246,8 @@ class RocksCatalogStore : public CatalogStore {
   StoreFigures figures() const override { return database_->figures(); }
 
  private:
-  // With the uid, so that a log in the place of another catalog's is found out
-  // (see CheckOwner): numbers of writes don't tell them apart.
+  // Adds the uid to every write, so that another catalog's log in this place is
+  // detected (see CheckOwner): sequences alone don't tell them apart.
   absl::Status Write(
       rocksdb::WriteBatch& batch, std::optional<std::int64_t> sequence,
       DiskReserve reserve = DiskReserve::kKept,
@@ -255,8 +257,8 @@ class RocksCatalogStore : public CatalogStore {
                             confirm);
   }
 
-  // Each id after its size, a byte. Several entries a write: RocksDB takes no
-  // value of 4 GiB.
+  // Writes each id after its size, a byte. A write may have several entries,
+  // because RocksDB accepts no value of 4 GiB.
   static void LogChanges(const StoreWrite& write, rocksdb::WriteBatch& batch) {
     const std::string key = OrderKey(kChangesTag, write.outcome.sequence);
     std::string ids;
@@ -279,7 +281,7 @@ class RocksCatalogStore : public CatalogStore {
     put();
   }
 
-  // False if they are not what LogChanges wrote.
+  // Returns false if `ids` is not what LogChanges wrote.
   static bool ForEachChange(
       absl::string_view ids,
       absl::FunctionRef<void(absl::string_view id)> visit) {
@@ -292,8 +294,8 @@ class RocksCatalogStore : public CatalogStore {
     return true;
   }
 
-  // The log has all writes after this one. A database that was written before
-  // there was a log has none of those up to its first.
+  // Returns the sequence after which the log has all writes. A database written
+  // before there was a log has none of the writes before its first entry.
   absl::StatusOr<std::int64_t> ReadCut() const {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
                                database_->Get(std::string(1, kCutTag)));
@@ -320,8 +322,8 @@ class RocksCatalogStore : public CatalogStore {
         "the remembered outcome of request \"", request_id, "\" is damaged"));
   }
 
-  // Adds the request, and forgets the one that is then too old: nobody writes
-  // what is remembered a second time, so that its outcome has no other order.
+  // Adds the request and removes the one that is now too old. A remembered
+  // request is never written a second time, so its outcome has no other order.
   absl::Status Remember(absl::string_view request_id,
                         const WriteOutcome& outcome, std::int64_t order,
                         rocksdb::WriteBatch& batch) const {
@@ -332,7 +334,7 @@ class RocksCatalogStore : public CatalogStore {
     if (expired > 0) {
       const absl::StatusOr<std::optional<std::string>> expired_id =
           database_->Get(OrderKey(kOrderTag, expired));
-      // Damage must not keep every later request from being written: the
+      // Damage must not prevent every later request from being written, so the
       // outcome of this one stays.
       if (!absl::IsDataLoss(expired_id.status())) {
         ATTENDANT_RETURN_IF_ERROR(expired_id.status());
@@ -354,14 +356,15 @@ class RocksCatalogStore : public CatalogStore {
   const CatalogSchema schema_;
   const std::int64_t remembered_request_count_;
   const std::unique_ptr<Database> database_;
-  Database* const list_;  // of catalogs
+  Database* const list_;  // the list of catalogs
   ScratchFiles* const files_;
   const SegmentDirectory segments_;
-  std::int64_t last_order_;  // only the one thread that may Write uses it
+  std::int64_t last_order_;  // used only by the one writing thread
 };
 
-// That the database is the catalog's, which a new one becomes: directories look
-// alike, and one put in another's place would be served as the other.
+// Checks that the database belongs to the catalog, and marks a new one.
+// Directories look alike, and one in another's place would be served as the
+// other.
 absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
   const std::string uid_key(1, kUidTag);
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> uid,
@@ -391,7 +394,7 @@ absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
       database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
-  // After the tag.
+  // Skips the tag.
   const std::int64_t last_order =
       last.has_value() ? ReadSorting(absl::string_view(*last).substr(1)) : 0;
   return std::make_unique<RocksCatalogStore>(

@@ -19,8 +19,8 @@ absl::Status CheckName(const ModelName& name) {
   return InvalidField("version", absl::StrCat(name.version), "at least 1");
 }
 
-// The version whose file, finished or not, has this name; nothing if the file
-// is none of ours.
+// Returns the version whose file, finished or not, has this name; nothing for
+// other files.
 std::optional<std::int64_t> VersionOf(absl::string_view file) {
   const absl::string_view digits = absl::StripSuffix(file, kTemporarySuffix);
   std::int64_t version = 0;
@@ -63,7 +63,7 @@ absl::StatusOr<std::string> ModelFiles::Read(const ModelName& name) const {
 absl::Status ModelFiles::Remove(const ModelName& name) const {
   if (!CheckName(name).ok()) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(files_.RemoveFile(path_of(name)));
-  // Fails if it holds other versions.
+  // Fails if the directory holds other versions.
   files_.RemoveFile(directory_of(name.name)).IgnoreError();
   return absl::OkStatus();
 }
@@ -78,7 +78,7 @@ void ModelFiles::RemoveOthers(const std::set<Id>& kept) const {
     for (const std::string& file : *files) {
       const std::optional<std::int64_t> version = VersionOf(file);
       if (!version.has_value()) continue;
-      // One under its temporary name was never finished.
+      // A file with a temporary name was never finished.
       if (absl::StrCat(*version) == file && kept.contains({name, *version})) {
         continue;
       }

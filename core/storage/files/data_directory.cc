@@ -17,8 +17,8 @@
 namespace attendant {
 namespace {
 
-// Not synced: the lock lives in the kernel, the pid only helps to find who
-// holds it.
+// Not synced: the kernel holds the lock, and the pid only helps to find the
+// holder.
 void WritePid(const FileDescriptor& lock) {
   const std::string pid = absl::StrCat(getpid(), "\n");
   if (ftruncate(lock.get(), 0) != 0) return;
@@ -52,7 +52,8 @@ absl::StatusOr<DataDirectory> DataDirectory::Open(const std::string& path,
                                                   const Files& files) {
   if (path.empty()) return InvalidField("directory", "\"\"", "a path");
   const absl::Status made = files.MakeDirectory(path);
-  // A file stands there, or above it: nothing of ours is damaged.
+  // A file is in the place of the directory or a parent: nothing of ours is
+  // damaged.
   if (absl::IsDataLoss(made)) {
     return absl::FailedPreconditionError(made.message());
   }

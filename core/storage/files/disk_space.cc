@@ -16,14 +16,15 @@ namespace {
 
 // Two write buffers that become tables, and 1 MiB for small files.
 constexpr std::uint64_t kReserveBytes = std::uint64_t{33} << 20;
-// Of the file system; lets one of a few MiB be used too.
+// The reserve is at most 1 / this of the file system, so that one of a few MiB
+// can be used too.
 constexpr std::uint64_t kMinReserveShare = 16;
-// Of the reserve, and left of it when it is used.
+// 1 / this of the reserve is left when it is used.
 constexpr std::uint64_t kUsedShare = 8;
 
-// In bytes.
+// Disk space in bytes.
 struct DiskSpace {
-  std::uint64_t total = 0;  // 0: it doesn't tell
+  std::uint64_t total = 0;  // 0: not reported
   std::uint64_t free = 0;
 };
 

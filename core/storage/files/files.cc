@@ -73,7 +73,7 @@ absl::Status FileError(int error, absl::string_view message) {
     case EROFS:
       return StatusWithReason(absl::StatusCode::kUnavailable, message,
                               kFilesNotAccessible);
-    // What stands there is not what was stored.
+    // The path is not of the kind that was stored.
     case EISDIR:
     case ENOTDIR:
       return absl::DataLossError(message);
@@ -128,7 +128,7 @@ FileWriter::FileWriter(std::shared_ptr<rocksdb::FileSystem> file_system,
 
 FileWriter::~FileWriter() {
   if (named_) return;
-  // It would take space from a disk that may be full.
+  // Remove it, as it takes space on a disk that may be full.
   file_ = nullptr;
   file_system_->DeleteFile(temporary_path(), NoOptions(), nullptr)
       .PermitUncheckedError();
@@ -187,7 +187,7 @@ absl::StatusOr<std::size_t> FileReader::Read(std::span<std::byte> bytes) {
         file_->Read(bytes.size() - size, NoOptions(), &read, to, nullptr),
         "can't read", path_));
     if (read.empty()) break;
-    // A file system may have the bytes elsewhere.
+    // A file system may return the bytes in its own memory.
     if (read.data() != to) std::copy_n(read.data(), read.size(), to);
     size += read.size();
   }
@@ -231,7 +231,7 @@ absl::StatusOr<std::string> Files::ReadTail(const std::string& path,
                      "can't open", path));
   const auto whole = static_cast<std::size_t>(file_size);
   std::string bytes(std::min(size, whole), '\0');
-  if (bytes.empty()) return bytes;  // RocksDB takes no bytes for an error
+  if (bytes.empty()) return bytes;  // RocksDB treats no bytes as an error
   rocksdb::Slice got;
   ATTENDANT_RETURN_IF_ERROR(
       FromFileSystem(file->Read(whole - bytes.size(), bytes.size(), NoOptions(),
@@ -307,7 +307,7 @@ absl::Status Files::MakeDirectory(const std::string& path) const {
       file_system_->CreateDirIfMissing(path, NoOptions(), nullptr),
       "can't make", path));
   const absl::Status status = SyncDirectory(parent.empty() ? "." : parent);
-  // The next call would take it for synced.
+  // Otherwise the next call would find the directory and not sync it.
   if (!status.ok()) {
     file_system_->DeleteDir(path, NoOptions(), nullptr).PermitUncheckedError();
   }
@@ -329,7 +329,7 @@ absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
   const rocksdb::IOStatus status =
       file_system_->GetChildren(path, NoOptions(), &names, nullptr);
   if (IsMissing(status)) {
-    // RocksDB says so of what it may not read too.
+    // RocksDB reports the same for a directory that it may not read.
     std::unique_ptr<rocksdb::FSDirectory> directory;
     const rocksdb::IOStatus opened =
         file_system_->NewDirectory(path, NoOptions(), &directory, nullptr);
@@ -345,7 +345,7 @@ absl::StatusOr<std::vector<std::string>> Files::ListDirectory(
 }
 
 absl::StatusOr<bool> Files::PathExists(const std::string& path) const {
-  // FileExists takes what it may not look at for missing.
+  // FileExists reports a file that it may not examine as missing.
   std::uint64_t size = 0;
   const rocksdb::IOStatus status =
       file_system_->GetFileSize(path, NoOptions(), &size, nullptr);
@@ -408,7 +408,7 @@ absl::Status Files::RemoveTree(const std::string& path) const {
 
 absl::Status Files::RemoveAll(const std::string& path) const {
   bool is_directory = false;
-  // A link is removed, not what it points to.
+  // Removes a link, not what it points to.
   if (!file_system_->DeleteFile(path, NoOptions(), nullptr).ok() &&
       file_system_->IsDirectory(path, NoOptions(), &is_directory, nullptr)
           .ok() &&

@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-// Of an errno RocksDB keeps only the text, but for ENOSPC.
+// RocksDB keeps only the text of an errno, except for ENOSPC.
 bool SaysErrno(const rocksdb::Status& status, int error) {
   return absl::StrContains(
       status.ToString(),
@@ -46,7 +46,8 @@ absl::Status FromRocks(const rocksdb::Status& status,
 absl::Status FromOpening(const rocksdb::Status& status,
                          absl::string_view directory) {
   const std::string text = status.ToString();
-  // What keeps a lock from being tried says why behind the same words.
+  // Errors that prevent trying the lock have the same words, with another
+  // reason after them.
   const bool is_locked =
       absl::StrContains(text, "While lock file") &&
       (SaysErrno(status, EAGAIN) || SaysErrno(status, EACCES));
@@ -54,7 +55,7 @@ absl::Status FromOpening(const rocksdb::Status& status,
     return absl::FailedPreconditionError(
         absl::StrCat("database ", directory, " is open already: ", text));
   }
-  // A file that the manifest names and that is not there.
+  // A file that the manifest names is missing.
   if (status.IsPathNotFound()) {
     return absl::DataLossError(
         absl::StrCat("database ", directory, ": ", text));

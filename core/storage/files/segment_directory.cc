@@ -19,7 +19,7 @@ constexpr absl::string_view kManifest = "MANIFEST";
 
 class StampedFileWriter : public StampedFile {
  public:
-  // In `directory`; given up once `cancelled`, if not null, is true.
+  // Writes to `directory`; stops once `cancelled`, if not null, is true.
   StampedFileWriter(std::string directory, std::unique_ptr<FileWriter> file,
                     const std::atomic<bool>* cancelled)
       : directory_(std::move(directory)),
@@ -57,7 +57,8 @@ class StampedFileWriter : public StampedFile {
     return status;
   }
 
-  // A block or less. Others may have filled the disk since the file was begun.
+  // Writes at most a block. Others may have filled the disk since the file was
+  // begun.
   absl::Status Write(absl::string_view bytes) {
     if (cancelled_ != nullptr && cancelled_->load()) {
       return absl::CancelledError("its catalog is deleted");
@@ -129,7 +130,7 @@ class FileSource : public StampedSource {
     return Fill(block_);
   }
 
-  // The checksum is that of the bytes that are given out, and of no others.
+  // Hashes exactly the bytes that are returned.
   absl::Status Fill(std::span<std::byte> bytes) {
     const absl::StatusOr<std::size_t> size = file_->Read(bytes);
     if (!size.ok()) {
@@ -227,7 +228,8 @@ void SegmentDirectory::RemoveOthers(const std::set<std::string>& kept) const {
 }
 
 absl::Status SegmentDirectory::Clear() const {
-  // Files without a manifest mean nothing; a manifest without files is damage.
+  // Removes the manifest first: files without a manifest mean nothing, but a
+  // manifest without files is damage.
   ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files_.PathExists(path_));
   if (!exists) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(files_.RemoveFile(path_of(kManifest)));

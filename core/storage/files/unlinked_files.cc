@@ -27,7 +27,7 @@ class UnlinkedFile : public ScratchFile {
         left_bytes_(byte_count) {}
 
   absl::Status Append(std::span<const std::byte> bytes) override {
-    // Others write too, and RocksDB must not meet a full disk.
+    // Check again, as others write too and RocksDB must not meet a full disk.
     ATTENDANT_RETURN_IF_ERROR(CheckDiskSpace(
         directory_,
         static_cast<std::uint64_t>(std::max<std::int64_t>(0, left_bytes_))));
@@ -45,7 +45,7 @@ class UnlinkedFile : public ScratchFile {
   }
 
   absl::StatusOr<FileMapping> Map() override {
-    // Some file systems only now find that they have no room.
+    // Some file systems only detect here that they have no room.
     if (fsync(file_.get()) != 0) {
       return FileError(errno, "can't sync a file in", directory_);
     }
@@ -82,7 +82,7 @@ absl::StatusOr<std::unique_ptr<ScratchFile>> UnlinkedFiles::Create(
 void UnlinkedFiles::RemoveLeftOvers() {
   const absl::StatusOr<std::vector<std::string>> names =
       files_.ListDirectory(directory_);
-  if (!names.ok()) return;  // they cost next to nothing
+  if (!names.ok()) return;  // leftovers take almost no space
   for (const std::string& name : *names) {
     if (!absl::StartsWith(name, kPrefix)) continue;
     files_.RemoveFile(absl::StrCat(directory_, "/", name)).IgnoreError();

@@ -46,7 +46,7 @@ Json Encode(const KeyFieldSchema& key_field) {
       {"temperature", key_field.temperature},
       {"combine_kind", ToString(attendant::Name(key_field.combine_kind))},
   };
-  // Absent where false, as in records of before there was a choice.
+  // Absent if false, as in records written before the option existed.
   if (key_field.keys_on_disk) json["keys_on_disk"] = true;
   if (!key_field.model.empty()) {
     json["model"] = {{"name", key_field.model.name},

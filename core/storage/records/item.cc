@@ -11,7 +11,7 @@
 namespace attendant {
 namespace {
 
-// The moments that the wire's Timestamp can say.
+// True if the wire's Timestamp can represent `time`.
 bool IsWireTime(absl::Time time) {
   static const absl::Time begin =
       absl::FromCivil(absl::CivilSecond(1, 1, 1, 0, 0, 0), absl::UTCTimeZone());
@@ -90,7 +90,7 @@ absl::Status ValidateText(absl::string_view text) {
   return InvalidField("", "malformed text", "UTF-8");
 }
 
-// Errors name no field; positions are theirs.
+// Errors have an empty field name followed by positions.
 absl::Status ValidateKey(std::span<const float> key,
                          const KeyFieldSchema& key_field) {
   if (key.size() != static_cast<std::size_t>(key_field.dim)) {
@@ -124,7 +124,7 @@ absl::Status ValidateKeys(const Item& item, const CatalogSchema& schema) {
   return absl::OkStatus();
 }
 
-// Keys are valid.
+// The keys must be valid.
 absl::Status ValidateValue(const Item& item, const CatalogSchema& schema) {
   if (!item.value.empty()) {
     if (item.value.size() != static_cast<std::size_t>(schema.value_dim)) {
@@ -146,7 +146,7 @@ absl::Status ValidateValue(const Item& item, const CatalogSchema& schema) {
   return absl::OkStatus();
 }
 
-// As of ValidateKey.
+// Errors as for ValidateKey.
 absl::Status ValidateAttributeValue(const AttributeValue& value,
                                     AttributeType type) {
   if (TypeOf(value) != type) {
@@ -179,7 +179,7 @@ std::int64_t TextBytes(const AttributeValue& value) {
     bytes = text->size();
   } else if (const auto* texts =
                  std::get_if<std::vector<std::string>>(&value)) {
-    // An empty text takes room as well.
+    // An empty text takes space too.
     for (const std::string& entry : *texts) bytes += entry.size() + 2;
   }
   return static_cast<std::int64_t>(bytes);
@@ -219,7 +219,7 @@ absl::Status ValidateAttributes(const Item& item, const CatalogSchema& schema,
                     " bytes of text");
 }
 
-// The position of `name` in a list of named things, or -1. The lists are short.
+// Returns the position of `name` in a short list of named objects, or -1.
 template <typename T>
 int IndexOf(const std::vector<T>& fields, absl::string_view name) {
   for (std::size_t i = 0; i < fields.size(); ++i) {

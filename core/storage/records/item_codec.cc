@@ -5,7 +5,7 @@
 #include "core/base/status.h"
 
 // version       1 byte
-// keys          one a key field: component count (u32), components
+// keys          for each key field: component count (u32), components
 // value         component count (u32), components
 // attributes    count (u32); each position (u32), type (1 byte), and the value:
 //               bool 1 byte; int64, double 8; string length (u32), bytes;
@@ -13,12 +13,12 @@
 //               epoch (i64), nanoseconds (u32)
 // opaque value  from version 2 on: length (u32) above 0, bytes
 //
-// An item without an opaque value is written as version 1, as it always was: a
-// write that is repeated after an upgrade has the fingerprint of its first
-// time.
+// An item without an opaque value is written as version 1, as before there were
+// opaque values, so that a write repeated after an upgrade has the same
+// fingerprint.
 //
-// What is stored is version 3, the sequence of the write (i64) above 0, and the
-// item in version 1 or 2; or, from before, the item alone.
+// A stored item is version 3, the sequence of the write (i64) above 0, and the
+// item in version 1 or 2. Older ones are the item alone.
 namespace attendant {
 namespace {
 
@@ -76,7 +76,7 @@ bool ReadString(ByteReader& reader, std::string& text) {
 
 bool ReadStrings(ByteReader& reader, std::vector<std::string>& texts) {
   std::uint32_t count;
-  // A string takes at least its length.
+  // A string takes at least the bytes of its length.
   if (!reader.Read(count) || reader.left() / sizeof(count) < count) {
     return false;
   }

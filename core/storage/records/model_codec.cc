@@ -1,13 +1,13 @@
 // The stored forms, little-endian. All begin with
 //   version u8, checksum u64: XXH3 of all after it, name size u32, name,
 //   version of the model i64.
-// An entry and a last version end there. A model goes on with
+// An entry and a last version end there. A model continues with
 //   create time in nanoseconds i64, asymmetry f64 (NaN: none), kind u8:
 //   1 multi-head: head count i64, W_Q, W_K, W_V, W_O; each a u8, 0: none, and
 //     otherwise its weight and bias;
 //   2 bilinear: W; 3 additive: W, U, v.
-// A matrix is row count i64, column count i64, and its floats; a bias or v is a
-// count u64 and so many floats.
+// A matrix is a row count i64, a column count i64, and its floats; a bias or v
+// is a count u64 and its floats.
 #include "core/storage/records/model_codec.h"
 
 #include <xxhash.h>
@@ -109,8 +109,8 @@ class Writer {
 // Reads what Writer wrote. After a failure ok() stays false.
 class Reader {
  public:
-  // Checks the header, and that the bytes are of this name and, unless it is 0,
-  // version. `damage` is empty if they are.
+  // Checks the header, and that the bytes are for this name and version (0: any
+  // version). damage() is then empty.
   Reader(const ModelName& name, absl::string_view bytes) : reader_(bytes) {
     std::uint8_t version = 0;
     std::uint64_t checksum = 0;
@@ -135,9 +135,9 @@ class Reader {
     }
   }
 
-  // The version of the model that the bytes name.
+  // Returns the model's version in the bytes.
   std::int64_t version() const { return version_; }
-  // Why the bytes are not what they should be; empty if they are, to the end.
+  // Returns why the bytes are wrong; empty if all of them are right.
   std::string damage() const {
     if (!damage_.empty()) return damage_;
     return ok_ && reader_.left() == 0 ? "" : "its sizes do not add up";
@@ -157,7 +157,7 @@ class Reader {
     attendant::Matrix matrix;
     matrix.row_count = Number<std::int64_t>();
     matrix.column_count = Number<std::int64_t>();
-    // First, so that the product can't overflow.
+    // Checked first, so that the product can't overflow.
     ok_ = ok_ && matrix.row_count >= 1 &&
           matrix.row_count <= kMaxModelDimension && matrix.column_count >= 1 &&
           matrix.column_count <= kMaxModelDimension;

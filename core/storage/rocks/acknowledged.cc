@@ -19,13 +19,13 @@ struct Record {
 };
 static_assert(sizeof(Record) == 6 * sizeof(std::uint64_t), "no padding");
 
-// As it was before RocksDB's number was in it.
+// The format before RocksDB's number was added.
 struct OldRecord {
   std::int64_t sequence = 0;
   std::uint64_t manifest_number = 0;
   std::uint64_t manifest_bytes = 0;
   std::uint64_t manifest_hash = 0;
-  std::uint64_t hash = 0;  // of the others
+  std::uint64_t hash = 0;  // of the other members
 };
 
 std::uint64_t HashOf(const Acknowledged& acknowledged) {

@@ -30,10 +30,11 @@
 namespace attendant {
 namespace {
 
-// A recovery lets reads that are under way end for so long.
+// How long a recovery waits for current reads to end.
 constexpr absl::Duration kWaitForReads = absl::Seconds(1);
 constexpr absl::Duration kLookAgain = absl::Milliseconds(1);
-// And does not hold up others for the same ones again and again.
+// How long it then doesn't wait again, so that the same reads don't hold up
+// others repeatedly.
 constexpr absl::Duration kWaitAgain = absl::Seconds(5);
 
 rocksdb::Slice ToSlice(absl::string_view view) {
@@ -67,7 +68,7 @@ absl::Status TakingBack() {
                           "TAKING_BACK");
 }
 
-// Opening writes what the logs hold to tables.
+// Checks the space for the tables that opening writes from the logs.
 absl::Status CheckSpaceToOpen(const std::string& directory, const Files& files,
                               DiskReserve reserve) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::uint64_t log_bytes,
@@ -75,7 +76,7 @@ absl::Status CheckSpaceToOpen(const std::string& directory, const Files& files,
   return CheckDiskSpace(directory, log_bytes, reserve);
 }
 
-// `what` is whose number it is.
+// `what` names the kind of the numbers.
 absl::Status AcknowledgedAreLost(const std::string& directory,
                                  absl::string_view what, std::uint64_t found,
                                  std::uint64_t acknowledged) {
@@ -86,15 +87,15 @@ absl::Status AcknowledgedAreLost(const std::string& directory,
 
 constexpr absl::string_view kOfRocks = "RocksDB's number ";
 
-// To open a database is to make tables of what its logs hold and to drop the
-// logs, with whatever damage hides in them. So what was acknowledged is looked
-// for before: of what is lost, nothing more than the damage took.
+// Opening a database writes its logs to tables and drops the logs, along with
+// any damage hidden in them. So this looks for what was acknowledged
+// beforehand: then no more is lost than the damage took.
 absl::Status CheckAcknowledged(const std::string& directory,
                                const DatabaseResources& resources,
                                std::uint64_t acknowledged) {
   ATTENDANT_ASSIGN_OR_RETURN(const LogNumbers in_logs,
                              NumbersInLogs(directory, resources.files));
-  // From the first on: there are no tables.
+  // The logs begin at the first write, so there are no tables.
   if (in_logs.first <= 1 && in_logs.last >= acknowledged) {
     return absl::OkStatus();
   }
@@ -108,9 +109,9 @@ absl::Status CheckAcknowledged(const std::string& directory,
                              std::max(acknowledged, in_logs.last));
 }
 
-// Opens the database, for writing or only to read. What looks damaged may be
-// what a power cut left of a write that was under way: then once more without
-// that.
+// Opens the database, for writing or only for reading. Apparent damage may be
+// what a power failure left of a write, so it then cuts that off and tries
+// again.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenEither(
     const std::string& directory, const DatabaseResources& resources,
     bool for_writing, Database::Mode mode) {
@@ -126,7 +127,7 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> OpenEither(
   return cut ? open() : std::move(db);
 }
 
-// As DB::VerifyChecksum, which goes on to the last table whatever is wanted.
+// As DB::VerifyChecksum, but checks the interrupt between tables.
 absl::Status VerifyTables(rocksdb::DB& db, const std::string& directory,
                           const rocksdb::ReadOptions& options,
                           const Interrupt& interrupt) {
@@ -144,8 +145,8 @@ absl::Status VerifyTables(rocksdb::DB& db, const std::string& directory,
   return absl::OkStatus();
 }
 
-// Adds to a count of bytes while it lives, so that writes of several databases
-// don't take the same space for theirs.
+// Adds to a count of bytes during its lifetime, so that writes of several
+// databases don't count on the same space.
 class UnderWay {
  public:
   UnderWay(std::atomic<std::uint64_t>& count, std::uint64_t bytes)
@@ -154,7 +155,8 @@ class UnderWay {
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
 
-  // Of all that were under way when this began, and this.
+  // Returns the bytes of this write and of all that were under way when it
+  // began.
   std::uint64_t total() const { return total_; }
 
  private:
@@ -219,7 +221,7 @@ absl::StatusOr<std::unique_ptr<Database>> Database::Open(
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> opened,
                              database->db());
   database->last_number_ = opened->GetLatestSequenceNumber();
-  // Unless RocksDB made less of the logs than we did.
+  // Detects that RocksDB read less from the logs than we did.
   if (database->last_number_ < database->mark_.get().number) {
     return AcknowledgedAreLost(directory, kOfRocks, database->last_number_,
                                database->mark_.get().number);
@@ -256,7 +258,7 @@ StoreFigures Database::figures() const {
       read(Properties::kEstimatePendingCompactionBytes);
   figures.background_error_count = read(Properties::kBackgroundErrors);
   figures.writes_stopped = read(Properties::kIsWriteStopped) != 0;
-  std::string level0;  // not among the properties that are numbers
+  std::string level0;  // not one of the numeric properties
   if (db->GetProperty(Properties::kNumFilesAtLevelPrefix + "0", &level0) &&
       !absl::SimpleAtoi(level0, &figures.level0_table_count)) {
     figures.level0_table_count = 0;
@@ -313,7 +315,7 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
       synced = failure_.ok();
       if (synced) failure_ = confirm();
     } catch (const std::bad_alloc&) {
-      // The log may have it: it is taken back like all that failed.
+      // The log may hold the batch; it is taken back like any failed write.
       failure_ = std::move(out_of_memory);
     }
     if (failure_.ok()) last_number_ = db->GetLatestSequenceNumber();
@@ -321,8 +323,8 @@ absl::Status Database::Write(rocksdb::WriteBatch* batch,
   }
   if (!failure_.ok()) {
     const absl::Status status = failure_;
-    // Reads find what is synced, and are not to: else they end with the next
-    // Write.
+    // Reads find a batch that is synced but must not see it, so recover now; if
+    // that fails, the next Write tries again.
     if (synced) Recover(reserve).IgnoreError();
     return status;
   }
@@ -337,13 +339,14 @@ void Database::Acknowledge(std::int64_t sequence) {
   try {
     Mark(sequence);
   } catch (const std::bad_alloc&) {
-    // The write is done; the next one marks what this one did not.
+    // The write is done; the next one updates the mark.
   }
 }
 
 void Database::Mark(std::int64_t sequence) {
   Acknowledged acknowledged = mark_.get();
-  // Never back: an Open that found writes missing leaves the mark as it is.
+  // Never goes back: an Open that found writes missing leaves the mark
+  // unchanged.
   if (sequence > acknowledged.sequence) acknowledged.sequence = sequence;
   if (last_number_ > acknowledged.number) acknowledged.number = last_number_;
   std::uint64_t version = 0;
@@ -376,8 +379,8 @@ absl::Status Database::TakeBackFailed(DiskReserve reserve) {
   return has_failed_.load() ? Recover(reserve) : absl::OkStatus();
 }
 
-// DB::Resume does not serve: RocksDB 7.8 reports success and then refuses every
-// write to the log that once failed.
+// DB::Resume does not work: RocksDB 7.8 reports success and then refuses every
+// write to the log that failed.
 absl::Status Database::Recover(DiskReserve reserve) {
   if (failure_.ok()) return absl::OkStatus();
   ATTENDANT_RETURN_IF_ERROR(
@@ -408,15 +411,15 @@ absl::Status Database::Reopen() {
     if (db_.use_count() > 1 && SteadyNow() < next_wait_) return TakingBack();
     reopening_ = true;
   }
-  // Whatever becomes of it, reads don't wait for ever.
+  // Lets reads continue whatever the outcome.
   const absl::Cleanup reopened = [this] {
     MutexLock lock(&db_mutex_);
     reopening_ = false;
     reopened_.NotifyAll();
   };
   ATTENDANT_RETURN_IF_ERROR(AwaitReads());
-  // Before it is closed: if this fails, reads go on with what they had, which
-  // does not hold what failed.
+  // Done before closing: if this fails, reads continue with the open database,
+  // which does not hold what failed.
   ATTENDANT_RETURN_IF_ERROR(
       CheckCurrent(directory_, /*must_exist=*/true, resources_.files));
   ATTENDANT_RETURN_IF_ERROR(
@@ -435,7 +438,7 @@ absl::Status Database::Reopen() {
                              (*db)->GetLatestSequenceNumber(), last_number_);
   }
   const absl::Status status = db.status();
-  // Reads go on, unless they would find less than they did.
+  // Let reads continue, unless they would find less than before.
   if (!status.ok() && !absl::IsDataLoss(status)) {
     db = OpenReader(directory_, resources_);
   }
@@ -461,7 +464,7 @@ absl::Status Database::AwaitReads() {
 
 absl::StatusOr<std::shared_ptr<rocksdb::DB>> Database::ReadyForCheckpoint() {
   ATTENDANT_RETURN_IF_ERROR(Recover(DiskReserve::kKept));
-  // What is in memory becomes a table, and logs that are left are copied.
+  // Memory is flushed to a table, and remaining logs are copied.
   ATTENDANT_RETURN_IF_ERROR(
       CheckSpaceToOpen(directory_, resources_.files, DiskReserve::kKept));
   ATTENDANT_RETURN_IF_ERROR(CheckSpace(0));
@@ -483,17 +486,18 @@ absl::Status Database::FlushBesideWrites() {
   }
   const absl::Status status =
       FromRocks(db->Flush(rocksdb::FlushOptions()), directory_);
-  db.reset();  // it would put a recovery off
+  db.reset();  // a reference would delay a recovery
   if (status.ok()) return status;
   MutexLock lock(&mutex_);
   return Failed(status);
 }
 
 absl::Status Database::Checkpoint(const std::string& directory) {
-  // Copies what is left in logs: a flush may have to wait for compactions.
+  // Copies the remaining logs instead, as a flush may have to wait for
+  // compactions.
   constexpr auto kNoFlush = std::numeric_limits<std::uint64_t>::max();
   ATTENDANT_RETURN_IF_ERROR(FlushBesideWrites());
-  // Not beside a write: RocksDB syncs the log for a checkpoint, and ends the
+  // Excludes writes: RocksDB syncs the log for a checkpoint, and ends the
   // process if a write's sync of it has failed.
   MutexLock lock(&mutex_);
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<rocksdb::DB> db,
@@ -526,8 +530,8 @@ absl::Status Database::GetAll(
   rocksdb::ManagedSnapshot state(db.get());
   rocksdb::ReadOptions options;
   options.snapshot = state.snapshot();
-  // The items of a request, as many as together have so many bytes; the others
-  // are read one by one.
+  // Reads the items of a request together up to this many bytes, and the others
+  // one by one.
   constexpr std::size_t kMaxTogether = 256;
   options.value_size_soft_limit = 4 << 20;
   rocksdb::ColumnFamilyHandle* const column = db->DefaultColumnFamily();

@@ -26,7 +26,7 @@ bool IsDataFile(absl::string_view name) {
   return absl::EndsWith(name, ".sst") || absl::EndsWith(name, ".log");
 }
 
-// The paths of the logs in a directory, the one of the greatest number first.
+// Returns the paths of the logs in a directory, by number descending.
 absl::StatusOr<std::vector<std::string>> LogsFromLast(
     const std::string& directory, const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -45,13 +45,13 @@ absl::StatusOr<std::vector<std::string>> LogsFromLast(
   return paths;
 }
 
-// Of the first key of a batch and of its last one.
+// The numbers of the first and last key of a batch.
 struct BatchNumbers {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
 };
 
-// A batch begins with the number of its first key, and how many it has.
+// A batch begins with the number of its first key and its count of keys.
 std::optional<BatchNumbers> ReadNumbers(absl::string_view payload) {
   BatchNumbers numbers;
   std::uint32_t count = 0;
@@ -61,15 +61,15 @@ std::optional<BatchNumbers> ReadNumbers(absl::string_view payload) {
   return numbers;
 }
 
-// A log as it is to be.
+// A log after trimming.
 struct TrimmedLog {
   std::string path;
   std::string bytes;
   bool has_kept = false;  // a write that stays
 };
 
-// Leaves what a log holds up to the write of this number; nothing if the log is
-// gone. DataLoss if it is damaged before.
+// Returns the log up to the write of this number; nothing if the file is gone.
+// DataLoss if it is damaged before that.
 absl::StatusOr<std::optional<TrimmedLog>> TrimLog(const std::string& path,
                                                   const Files& files,
                                                   std::uint64_t number) {
@@ -86,7 +86,7 @@ absl::StatusOr<std::optional<TrimmedLog>> TrimLog(const std::string& path,
         if (!failed) reached = numbers->last;
         return !failed;
       });
-  // What is not whole is what failed, or damage.
+  // An incomplete write is either the failed one or damage.
   if (!failed && end < log->size() && reached != number &&
       !EndsEarly(*log, end)) {
     return absl::DataLossError(absl::StrCat(path, " is damaged"));
@@ -131,7 +131,7 @@ absl::StatusOr<std::uint64_t> LogBytes(const std::string& directory,
     if (!absl::EndsWith(name, ".log")) continue;
     const std::string path = absl::StrCat(directory, "/", name);
     const absl::StatusOr<std::int64_t> size = files.FileSize(path);
-    // RocksDB deletes logs beside.
+    // RocksDB may delete logs meanwhile.
     if (!size.ok()) {
       ATTENDANT_ASSIGN_OR_RETURN(const bool exists, files.PathExists(path));
       if (!exists) continue;
@@ -186,8 +186,8 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
                              LogsFromLast(directory, files));
   std::reverse(logs.begin(), logs.end());
   LogNumbers numbers;
-  // A write that failed may have the numbers of that which was written in its
-  // stead, in the next log.
+  // A failed write may have the same numbers as the write that replaced it in
+  // the next log.
   std::optional<BatchNumbers> before;
   for (const std::string& path : logs) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> log,
@@ -198,8 +198,8 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
         ForEachWrite(*log, [&](std::size_t begin, absl::string_view payload) {
           const std::optional<BatchNumbers> batch = ReadNumbers(payload);
           if (!batch.has_value()) return false;
-          // Logs that are in tables are removed in any order: what is before
-          // a gap between two may be such ones.
+          // Logs that are in tables are removed in any order, so the logs
+          // before a gap between two logs may be such ones.
           const bool is_next =
               !before.has_value() || batch->first <= before->last + 1;
           goes_on = (is_next || begin == 0) &&
@@ -210,8 +210,8 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
           before = batch;
           return true;
         });
-    // Of the last log RocksDB sees damage, or the number tells; others' it may
-    // pass over.
+    // Damage in the last log is detected by RocksDB or by the number; in other
+    // logs RocksDB may skip it.
     if (!goes_on || (path != logs.back() && IsFollowed(*log, end))) {
       return absl::DataLossError(absl::StrCat(
           "database ", directory, ": ", path, " is damaged at byte ", end,
@@ -255,7 +255,7 @@ absl::Status CutWritesAfter(const std::string& directory, const Files& files,
     trimmed.push_back(*std::move(log));
     if (trimmed.back().has_kept) break;
   }
-  // From the last, that a crash leaves no gap.
+  // From the last log on, so that a crash leaves no gap.
   for (const TrimmedLog& log : trimmed) {
     ATTENDANT_RETURN_IF_ERROR(files.ReplaceFile(log.path, log.bytes));
   }

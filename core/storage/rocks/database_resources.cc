@@ -10,14 +10,10 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kSharedBytes = std::size_t{64} << 20;  // of each
-
-}  // namespace
-
-DatabaseResources DatabaseResources::Make(Files files) {
-  DatabaseResources resources;
+// Bytes of the block cache, and of the write buffers.
+constexpr std::size_t kSharedBytes = std::size_t{64} << 20;
   resources.env = rocksdb::NewCompositeEnv(files.file_system());
-  // Of the process: compaction is not to hold up queries.
+  // Applies to the whole process: compaction must not delay queries.
   resources.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW,
                                             rocksdb::CpuPriority::kLow);
   resources.files = std::move(files);

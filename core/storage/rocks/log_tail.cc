@@ -12,8 +12,8 @@ namespace {
 
 constexpr std::size_t kLogBlockBytes = 32768;
 constexpr std::size_t kLogHeaderBytes = 7;
-constexpr std::size_t kSectorBytes = 512;  // what a disk writes as one
-// Numbers at the end of a record have fewer.
+constexpr std::size_t kSectorBytes = 512;  // written atomically by a disk
+// Numbers at the end of a record have fewer zero bytes.
 constexpr std::size_t kTailZeros = 8;
 
 constexpr std::array<std::uint32_t, 256> MakeCrcTable() {
@@ -28,7 +28,7 @@ constexpr std::array<std::uint32_t, 256> MakeCrcTable() {
   return table;
 }
 
-// As RocksDB stores it.
+// Returns the masked CRC-32C that RocksDB stores.
 std::uint32_t MaskedCrc(absl::string_view bytes) {
   static constexpr auto kTable = MakeCrcTable();
   std::uint32_t crc = ~std::uint32_t{0};
@@ -45,7 +45,7 @@ enum class Part : unsigned char {
   kLast = 4
 };
 
-// A record as its header has it, whose bytes lie in the log.
+// A record, according to its header, whose bytes are in the log.
 struct Record {
   std::size_t end = 0;
   Part part = Part::kWhole;
@@ -56,13 +56,13 @@ std::size_t EndOfBlock(std::size_t at) {
   return at / kLogBlockBytes * kLogBlockBytes + kLogBlockBytes;
 }
 
-// By the header at `at`, which lies in the log.
+// Returns the length in the header at `at`, which must be in the log.
 std::size_t LengthAt(absl::string_view log, std::size_t at) {
   return static_cast<unsigned char>(log[at + 4]) +
          256 * std::size_t{static_cast<unsigned char>(log[at + 5])};
 }
 
-// The record at `at`, or nothing if no record can stand there.
+// Returns the record at `at`, or nothing if no record fits there.
 std::optional<Record> RecordAt(absl::string_view log, std::size_t at) {
   const std::size_t end = std::min(log.size(), EndOfBlock(at));
   if (at + kLogHeaderBytes > end) return std::nullopt;
@@ -78,14 +78,14 @@ std::optional<Record> RecordAt(absl::string_view log, std::size_t at) {
   return record;
 }
 
-// Where the next record after `end` stands: a block's last bytes are too few
-// for a header.
+// Returns the position of the record after `end`: the last bytes of a block may
+// be too few for a header.
 std::size_t NextAfter(std::size_t end) {
   return EndOfBlock(end) - end < kLogHeaderBytes ? EndOfBlock(end) : end;
 }
 
-// Where the first record of a write stands that is not valid; at or beyond the
-// end of the log if all that there are are.
+// Returns the position of the first invalid record of a write; at or beyond the
+// end of the log if all its records are valid.
 std::size_t FirstInvalid(absl::string_view log, std::size_t begin) {
   std::size_t at = begin;
   auto record = RecordAt(log, at);
@@ -114,8 +114,8 @@ bool IsZeros(absl::string_view bytes) {
                      [](char c) { return c == '\0'; });
 }
 
-// True if one of the sectors that [begin, end) reaches into holds nothing but
-// zeros from `begin` on.
+// True if one of the sectors that [begin, end) touches is all zeros from
+// `begin` on.
 bool HasZeroSector(absl::string_view log, std::size_t begin, std::size_t end) {
   for (std::size_t at = begin; at < end;) {
     const std::size_t next = at / kSectorBytes * kSectorBytes + kSectorBytes;
@@ -171,7 +171,7 @@ bool IsFollowed(absl::string_view log, std::size_t begin) {
   const std::size_t at = FirstInvalid(log, begin);
   if (at >= log.size()) return false;
   const auto record = RecordAt(log, at);
-  // Without a header that makes sense nothing is known of the block.
+  // Without a plausible header the rest of the block can't be parsed.
   return WriteFollows(log, record ? NextAfter(record->end) : EndOfBlock(at));
 }
 
@@ -181,7 +181,7 @@ std::optional<std::size_t> FindTornTail(absl::string_view log) {
   const std::size_t at = FirstInvalid(log, begin);
   const auto record = RecordAt(log, at);
   if (at >= log.size()) return std::nullopt;
-  // Without a header that makes sense the record may go to the block's end.
+  // Without a plausible header the record may extend to the block's end.
   const std::size_t end =
       record ? record->end : std::min(log.size(), EndOfBlock(at));
   if (!HasZeroSector(log, at, end) && !EndsInZeros(log, end)) {

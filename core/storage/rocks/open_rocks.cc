@@ -31,26 +31,27 @@ namespace {
 constexpr std::size_t kMiB = std::size_t{1} << 20;
 constexpr std::size_t kWriteBufferBytes = 16 * kMiB;
 
-// RocksDB's own log says nothing that the errors don't, and on a full disk it
-// aborts the process (see CheckDiskSpace).
+// RocksDB's own log has nothing beyond the errors, and on a full disk it aborts
+// the process (see CheckDiskSpace).
 class NullLogger : public rocksdb::Logger {
  public:
   using rocksdb::Logger::Logv;
   void Logv(const char*, va_list) override {}
 };
 
-// Compaction makes way for queries at once, and not when its slice is over.
+// Compaction yields to queries at once, instead of at the end of its time
+// slice.
 class LowShareOfCompaction : public rocksdb::EventListener {
  public:
-  // On the thread that does it.
+  // Called on the compacting thread.
   void OnCompactionBegin(rocksdb::DB*,
                          const rocksdb::CompactionJobInfo&) override {
     TakeShare(Share::kLow);
   }
 };
 
-// A write that failed is taken back by us (see Database): RocksDB, which would
-// go on by itself once there is space, begins another log for it.
+// Database takes back failed writes itself. RocksDB would resume by itself once
+// there is space and begin another log for the write.
 class NoRecoveryOfWrites : public rocksdb::EventListener {
  public:
   void OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason reason,
@@ -63,7 +64,7 @@ class NoRecoveryOfWrites : public rocksdb::EventListener {
 };
 
 #ifndef ATTENDANT_NO_FAIL_POINTS
-// Where tests let the process die while RocksDB writes tables.
+// Lets tests kill the process while RocksDB writes tables.
 class TableFailPoints : public rocksdb::EventListener {
  public:
   void OnTableFileCreationStarted(
@@ -84,8 +85,8 @@ class TableFailPoints : public rocksdb::EventListener {
 };
 #endif
 
-// Up to a thousand of these are open at a time: the budgets that matter are
-// shared, and what each takes for itself is small.
+// Up to a thousand databases may be open at a time: the large budgets are
+// shared, and each takes little for itself.
 rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   rocksdb::Options options;
   options.env = resources.env.get();
@@ -97,15 +98,15 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   options.track_and_verify_wals_in_manifest = true;
   options.verify_sst_unique_id_in_manifest = true;
 
-  // RocksDB ends the process where the system has no more threads for that.
+  // RocksDB ends the process if the system has no threads for this.
   options.max_file_opening_threads = 1;
 
   options.write_buffer_manager = resources.write_buffers;
   options.write_buffer_size = kWriteBufferBytes;
   options.arena_block_size = 64 * 1024;
   options.max_write_buffer_number = 3;
-  // Four times RocksDB's default: each time, what lies below is written again.
-  // Writes are slowed down as much later.
+  // Four times RocksDB's default, because each compaction of level 0 rewrites
+  // the level below. Writes are slowed down correspondingly later.
   options.level0_file_num_compaction_trigger = 16;
   options.level0_slowdown_writes_trigger = 32;
   options.level0_stop_writes_trigger = 48;
@@ -114,7 +115,7 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = resources.block_cache;
   table.block_size = 16 * 1024;
-  // What CheckTableProperties reads.
+  // The format that CheckTableProperties reads.
   table.format_version = 5;
   table.checksum = rocksdb::kXXH3;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
@@ -135,8 +136,8 @@ rocksdb::Options MakeOptions(const DatabaseResources& resources) {
   return options;
 }
 
-// The tables that RocksDB would end the process over, by their names. A crash
-// leaves some that were never finished and that nobody needs.
+// Returns the names of the tables that would make RocksDB end the process. A
+// crash may leave unfinished tables that the database doesn't need.
 absl::StatusOr<std::vector<std::string>> FindBadTables(
     const std::string& directory, const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> names,
@@ -169,9 +170,9 @@ class EmptyFile : public rocksdb::FSSequentialFile {
   }
 };
 
-// Where logs have nothing in them and no table can be opened. They are there,
-// for RocksDB to compare with those that the manifest has: without that it ends
-// the process if it has any.
+// A file system in which logs are empty and tables can't be opened. The logs
+// must exist for RocksDB to compare with those in the manifest; if it compares
+// none, it ends the process if the manifest has any.
 class ManifestAlone : public rocksdb::FileSystemWrapper {
  public:
   using FileSystemWrapper::FileSystemWrapper;
@@ -197,9 +198,9 @@ class ManifestAlone : public rocksdb::FileSystemWrapper {
   }
 };
 
-// What `open` returns. That direct I/O, which nobody asks for, is not supported
-// is what RocksDB says of a file that could not be opened and a moment later
-// could.
+// Returns what `open` returns. Tries again if RocksDB reports that direct I/O,
+// which nobody requested, is not supported: it says so of a file that could not
+// be opened at first but could a moment later.
 absl::StatusOr<std::unique_ptr<rocksdb::DB>> Opened(
     const std::string& directory,
     absl::FunctionRef<rocksdb::Status(rocksdb::DB** db)> open) {
@@ -213,7 +214,7 @@ absl::StatusOr<std::unique_ptr<rocksdb::DB>> Opened(
   return FromOpening(status, directory);
 }
 
-// What the manifest tells, which RocksDB reads.
+// The content of the manifest, as read by RocksDB.
 struct Manifest {
   std::vector<rocksdb::LiveFileMetaData> tables;
   std::uint64_t last_number = 0;
@@ -225,7 +226,7 @@ absl::StatusOr<Manifest> ReadManifest(const std::string& directory,
   const std::unique_ptr<rocksdb::Env> env = rocksdb::NewCompositeEnv(
       std::make_shared<ManifestAlone>(resources.files.file_system()));
   options.env = env.get();
-  options.paranoid_checks = false;  // goes on without tables
+  options.paranoid_checks = false;  // continues without tables
   options.skip_stats_update_on_db_open = true;
   options.verify_sst_unique_id_in_manifest = false;
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<rocksdb::DB> db,

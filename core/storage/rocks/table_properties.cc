@@ -18,8 +18,8 @@ constexpr std::size_t kFooterBytes = 53;
 constexpr std::uint64_t kTableMagic = 0x88e241b785f4cff7;
 constexpr std::uint32_t kFormat = 5;
 constexpr std::uint8_t kXxh3 = 4;
-// Behind the properties lies only the block that says where they are; both have
-// less than a kilobyte.
+// Only the block that locates the properties follows them; both take less than
+// a kilobyte.
 constexpr std::size_t kTailBytes = std::size_t{1} << 20;
 constexpr absl::string_view kProperties = "rocksdb.properties";
 
@@ -27,7 +27,7 @@ absl::Status DamagedTable(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("its ", what));
 }
 
-// 7 bits a byte, the low ones first.
+// Reads 7 bits per byte, the lowest first.
 bool ReadVarint(ByteReader& reader, std::uint64_t& number) {
   number = 0;
   for (int shift = 0; shift < 64; shift += 7) {
@@ -39,7 +39,7 @@ bool ReadVarint(ByteReader& reader, std::uint64_t& number) {
   return false;
 }
 
-// Where a block lies: bytes of the table.
+// The position of a block in the table, in bytes.
 struct Extent {
   std::uint64_t begin = 0;
   std::uint64_t size = 0;
@@ -49,21 +49,21 @@ bool ReadExtent(ByteReader& reader, Extent& extent) {
   return ReadVarint(reader, extent.begin) && ReadVarint(reader, extent.size);
 }
 
-// The end of a table, and where in the table it begins.
+// The end of a table, and its position in the table.
 struct Tail {
   std::string bytes;
   std::uint64_t begin = 0;
 };
 
-// Of the block and its kind of compression.
+// Returns the checksum of a block and its kind of compression.
 std::uint32_t Checksum(absl::string_view block, std::uint8_t compression) {
   constexpr std::uint32_t kFactor = 0x6b9083d9;
   return static_cast<std::uint32_t>(XXH3_64bits(block.data(), block.size())) ^
          compression * kFactor;
 }
 
-// The block, uncompressed as we write them; nothing if it does not lie in the
-// tail or is not what its trailer says.
+// Returns the block, uncompressed as we write them; nothing if it is not within
+// the tail or does not match its trailer.
 std::optional<absl::string_view> BlockAt(const Tail& tail, Extent extent) {
   const std::uint64_t end = tail.begin + tail.bytes.size();
   if (extent.begin < tail.begin || extent.begin > end ||
@@ -83,8 +83,8 @@ std::optional<absl::string_view> BlockAt(const Tail& tail, Extent extent) {
   return bytes.substr(0, extent.size);
 }
 
-// Where the entry of that name says that a block lies. Names of this block are
-// always written whole.
+// Returns the position of the block that the entry `name` gives. Names in this
+// block are always written in full.
 std::optional<Extent> Find(absl::string_view block, absl::string_view name) {
   ByteReader reader(block);
   std::uint64_t shared = 0;

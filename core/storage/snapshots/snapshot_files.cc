@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// No name of a catalog begins with a dot.
+// No catalog's name begins with a dot.
 constexpr absl::string_view kPartial = ".partial";
 
 absl::Status NoSuchSnapshot(const SnapshotId& id) {
@@ -30,7 +30,8 @@ absl::Status NoSuchSnapshot(const SnapshotId& id) {
       {{"snapshot", id.name}, {"catalog", id.catalog}});
 }
 
-// Damage of a part, as damage of the snapshot; other errors as they are.
+// Converts damage of a part to damage of the snapshot; leaves other errors
+// unchanged.
 absl::Status OfSnapshot(const absl::Status& status, const SnapshotId& id) {
   if (!absl::IsDataLoss(status)) return status;
   return WithDetails(
@@ -103,7 +104,7 @@ SnapshotFiles::SnapshotFiles(std::string directory,
 void SnapshotFiles::RemoveLeftOvers() {
   const std::string partial = catalog_path(kPartial);
   resources_->files.RemoveTree(partial).IgnoreError();
-  // What can't be removed keeps its number.
+  // Drafts that can't be removed keep their numbers.
   const absl::StatusOr<std::vector<std::string>> names =
       resources_->files.ListDirectory(partial);
   if (!names.ok()) return;
@@ -189,7 +190,7 @@ absl::Status SnapshotFiles::Publish(const Draft& draft,
   ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(id.catalog)));
   ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_name");
   const absl::Status status = files.RenameDirectory(draft.path(), path_of(id));
-  // It may have its name, and not for good.
+  // The new name may exist without being synced, so rename it back.
   if (!status.ok() && files.PathExists(path_of(id)).value_or(false)) {
     files.RenameDirectory(path_of(id), draft.path()).IgnoreError();
   }
@@ -223,7 +224,7 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
     return OverLimit("parts", absl::StrCat(part_count),
                      absl::StrCat("at most ", kMaxSnapshotParts, " files"));
   }
-  // Damage of the catalog must not become that of a snapshot.
+  // Damage of the catalog must not get into a snapshot.
   ATTENDANT_ASSIGN_OR_RETURN(
       const CatalogContents contents,
       ReadCatalogContents(database, record.schema, *resources_, Blocks::kAll,
@@ -276,7 +277,7 @@ absl::StatusOr<std::vector<SnapshotId>> SnapshotFiles::ListIds(
     if (!ValidateCatalogName(of).ok()) continue;
     if (page.holds != nullptr && !page.holds(of)) continue;
     const auto names = files.ListDirectory(catalog_path(of));
-    // Somebody's file among the directories keeps nothing from being listed.
+    // A foreign file among the directories must not prevent listing.
     if (absl::IsDataLoss(names.status()) && catalog.empty()) continue;
     ATTENDANT_RETURN_IF_ERROR(names.status());
     for (const std::string& name : *names) {
@@ -300,9 +301,9 @@ absl::StatusOr<SnapshotList> SnapshotFiles::List(
     const bool is_full = list.manifests.size() >= page.limit;
     if (is_full && page.after) break;
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-    // Each by itself, so that nobody waits for all of them.
+    // Locks for one manifest at a time, so that nobody waits for all of them.
     absl::StatusOr<SnapshotManifest> manifest = Get(id);
-    if (absl::IsNotFound(manifest.status())) continue;  // since
+    if (absl::IsNotFound(manifest.status())) continue;  // removed since
     if (!manifest.ok()) {
       list.damages[id] = manifest.status();
     } else if (!is_full) {
@@ -384,16 +385,16 @@ absl::Status SnapshotFiles::Remove(const SnapshotId& id) {
     aside = absl::StrCat(catalog_path(kPartial), "/", ++draft_count_);
     ATTENDANT_RETURN_IF_ERROR(files.MakeDirectory(catalog_path(kPartial)));
     const absl::Status status = files.RenameDirectory(path_of(id), aside);
-    // Its name may be gone, and not for good.
+    // The name may be gone without this being synced, so restore it.
     if (!status.ok() && files.PathExists(aside).value_or(false)) {
       files.RenameDirectory(aside, path_of(id)).IgnoreError();
     }
     ATTENDANT_RETURN_IF_ERROR(status);
-    // Fails if it holds others.
+    // Fails if the directory holds other snapshots.
     files.RemoveFile(catalog_path(id.catalog)).IgnoreError();
   }
   ATTENDANT_FAIL_POINT("snapshot.before_file_removal");
-  // The snapshot is gone; what stays goes at the next start.
+  // The snapshot is gone; remaining files are removed at the next start.
   files.RemoveTree(aside).IgnoreError();
   return absl::OkStatus();
 }

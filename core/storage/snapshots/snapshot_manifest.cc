@@ -29,7 +29,7 @@ absl::Status DamagedManifest(absl::string_view what) {
   return absl::DataLossError(absl::StrCat(kSnapshotManifest, ": ", what));
 }
 
-// As RocksDB names files: 000012.sst, CURRENT, OPTIONS-000007.
+// True for names such as RocksDB's: 000012.sst, CURRENT, OPTIONS-000007.
 bool IsFileName(absl::string_view name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), [](char c) {

@@ -27,7 +27,7 @@ std::string Below(const std::string& directory, absl::string_view path) {
   return absl::StrCat(directory, "/", path);
 }
 
-// The same code, but for damage: DataLoss that names the part.
+// Adds the name of the part to DataLoss; leaves other errors unchanged.
 absl::Status OfPart(const absl::Status& status, absl::string_view part) {
   if (status.ok() || !absl::IsDataLoss(status)) return status;
   return DamagedPart(part, status.message());
@@ -61,7 +61,7 @@ absl::Status CheckPart(const Files& files, const std::string& directory,
   }
   const absl::StatusOr<SnapshotPart> got =
       HashPart(files, directory, want.path, work);
-  // A disk that can't read a part has lost it.
+  // A part that the disk can't read is lost.
   if (absl::IsInternal(got.status())) {
     return DamagedPart(want.path, got.status().message());
   }
@@ -76,7 +76,7 @@ absl::Status CheckPart(const Files& files, const std::string& directory,
   return absl::OkStatus();
 }
 
-// A small part, which was checked.
+// Reads a small part that was already checked.
 absl::StatusOr<std::string> ReadPart(const Files& files,
                                      const std::string& directory,
                                      absl::string_view path) {
@@ -193,7 +193,8 @@ absl::StatusOr<SnapshotMetadata> CheckSnapshotParts(
   ATTENDANT_ASSIGN_OR_RETURN(
       SnapshotMetadata metadata,
       ReadMetadata(resources.files, directory, manifest));
-  // Every byte is what it was when all blocks were verified: by Create.
+  // Every byte equals what Create verified with all blocks, so only the blocks
+  // read are verified again.
   const absl::StatusOr<CatalogContents> contents = ReadCatalogContents(
       Below(directory, kSnapshotDatabase), metadata.record.schema, resources,
       Blocks::kRead, work.interrupt());

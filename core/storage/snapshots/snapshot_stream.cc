@@ -191,7 +191,7 @@ absl::Status SnapshotImport::TakeManifest() {
   return NextPart();
 }
 
-// Opens the part that comes; parts without bytes are done at once.
+// Opens the next part; completes empty parts at once.
 absl::Status SnapshotImport::NextPart() {
   const Files& files = snapshots_->resources().files;
   while (true) {

@@ -30,13 +30,13 @@
 namespace attendant {
 namespace {
 
-// The first byte of a key says what it is the key of.
-constexpr char kAliasTag = 'a';        // and the name: an alias's catalog
-constexpr char kCatalogTag = 'c';      // and the name: a catalog's record
-constexpr char kLastVersionTag = 'v';  // and the name: a model's last version
-constexpr char kModelTag = 'w';        // and ModelKey: a version, in a file
-// And the uid of a catalog that was begun, or deleted: its files go with the
-// next Open. Others are kept, whatever the list has lost.
+// The first byte of a key tells its kind.
+constexpr char kAliasTag = 'a';        // + name: an alias's catalog
+constexpr char kCatalogTag = 'c';      // + name: a catalog's record
+constexpr char kLastVersionTag = 'v';  // + name: a model's last version
+constexpr char kModelTag = 'w';        // + ModelKey: a version, in a file
+// + uid of a catalog that was begun or deleted: its files are removed at the
+// next Open. Other files are kept, whatever the list has lost.
 constexpr char kLeftOverTag = 'u';
 
 std::string Key(char tag, absl::string_view rest) {
@@ -116,14 +116,14 @@ class RocksStore : public Store {
     if (begun != nullptr) *begun = false;
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     MutexLock lock(&mutex_);
-    // Before the record: a catalog that is listed and has no database is
-    // damage, not a new one.
+    // Before the record: a listed catalog without a database is damage, not
+    // new.
     const std::string path = directory_.items_path(record.uid);
     ATTENDANT_ASSIGN_OR_RETURN(const bool listed, IsListed(record));
     ATTENDANT_ASSIGN_OR_RETURN(const bool exists,
                                files().PathExists(path + "/CURRENT"));
     if (!listed && !exists) {
-      // Not after the directory is made: it would stay.
+      // Checked before the directory is made, which would remain.
       ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(0));
       ATTENDANT_RETURN_IF_ERROR(
           OpenItems(path, record, Database::Mode::kCreateIfMissing).status());
@@ -139,7 +139,7 @@ class RocksStore : public Store {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
     batch.Delete(CatalogKey(name));
-    // Whose the files of a damaged record were nobody can tell.
+    // Nobody can tell which files a damaged record had.
     const auto uid = ListedUid(name);
     if (uid.ok() && *uid) batch.Put(Key(kLeftOverTag, **uid), "");
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
@@ -169,14 +169,14 @@ class RocksStore : public Store {
     rocksdb::WriteBatch batch;
     batch.Delete(Key(kLeftOverTag, record.uid));
     MutexLock lock(&mutex_);
-    // What is noted and not there is no harm.
+    // A stale note of files that are gone does no harm.
     catalogs_->Write(&batch, catalogs_->sequence() + 1, DiskReserve::kUsed)
         .IgnoreError();
     return absl::OkStatus();
   }
 
   absl::StatusOr<ModelList> ListModels() const override {
-    MutexLock lock(&mutex_);  // no version goes between record and file
+    MutexLock lock(&mutex_);  // no version is removed between record and file
     ATTENDANT_ASSIGN_OR_RETURN(ModelList list, ListModelRecords());
     std::vector<ModelRecord> records;
     for (const ModelRecord& listed : list.records) {
@@ -199,7 +199,7 @@ class RocksStore : public Store {
     const std::string bytes = EncodeModel(record);
     MutexLock lock(&mutex_);
     ATTENDANT_RETURN_IF_ERROR(catalogs_->CheckSpace(bytes.size()));
-    // Before the record: a version that is listed and has no file is damage.
+    // Before the record: a listed version without a file is damage.
     ATTENDANT_RETURN_IF_ERROR(model_files_.Write(record.name, bytes));
     ATTENDANT_FAIL_POINT("model.before_record");
     rocksdb::WriteBatch batch;
@@ -210,7 +210,7 @@ class RocksStore : public Store {
     bool begun = false;
     const absl::Status status = catalogs_->Write(
         &batch, catalogs_->sequence() + 1, DiskReserve::kKept, &begun);
-    // If it was begun, the record may be there after a restart.
+    // If the write was begun, the record may exist after a restart.
     if (!status.ok() && !begun) model_files_.Remove(record.name).IgnoreError();
     return status;
   }
@@ -222,12 +222,12 @@ class RocksStore : public Store {
     ATTENDANT_RETURN_IF_ERROR(catalogs_->Write(
         &batch, catalogs_->sequence() + 1, DiskReserve::kUsed));
     ATTENDANT_FAIL_POINT("model.before_file_removal");
-    // Without its record the version is gone, whether there is memory for the
-    // rest or not.
+    // Without its record the version is gone, even if there is no memory for
+    // the rest.
     try {
       model_files_.Remove(name).IgnoreError();
     } catch (const std::bad_alloc&) {
-      // It goes at the next Open.
+      // The file is removed at the next Open.
     }
     return absl::OkStatus();
   }
@@ -254,7 +254,7 @@ class RocksStore : public Store {
     absl::StatusOr<std::unique_ptr<CatalogStore>> catalog = OpenItems(
         path, record,
         listed ? Database::Mode::kMustExist : Database::Mode::kCreateIfMissing);
-    // What was begun would take space from a disk that may be full.
+    // Unfinished files would take space on a disk that may be full.
     if (!exists && !catalog.ok()) files().RemoveTree(path).IgnoreError();
     return catalog;
   }
@@ -275,10 +275,10 @@ class RocksStore : public Store {
 
   absl::Status left_overs() const override { return left_overs_; }
 
-  // Deletes the files of catalogs that were begun or deleted, as far as it can.
-  // Items that are neither listed nor noted are those of a list that was lost.
-  // So may be those that are noted, and models that are not listed, where the
-  // last that was written to the list may be missing: they stay.
+  // Deletes the files of catalogs that were begun or deleted, as far as
+  // possible. Items that are neither listed nor noted as such are kept: their
+  // list was lost. If the last writes to the list may be missing, noted items
+  // and unlisted models may belong to a lost list too, and are kept.
   absl::Status RemoveLeftOvers() {
     const bool is_whole = catalogs_->was_marked();
     std::vector<std::string> left;
@@ -297,7 +297,7 @@ class RocksStore : public Store {
     }
     if (batch.Count() > 0) {
       MutexLock lock(&mutex_);
-      // Else once more at the next Open.
+      // If this fails, it is repeated at the next Open.
       catalogs_->Write(&batch, catalogs_->sequence() + 1, DiskReserve::kUsed)
           .IgnoreError();
     }
@@ -309,8 +309,8 @@ class RocksStore : public Store {
     return absl::OkStatus();
   }
 
-  // Deletes the files of models that are not listed. A damaged record may have
-  // been of any.
+  // Deletes the files of models that are not listed, unless a record is
+  // damaged, as it may have listed any of them.
   absl::Status RemoveUnlistedModels() {
     MutexLock lock(&mutex_);
     ATTENDANT_ASSIGN_OR_RETURN(const ModelList list, ListModelRecords());
@@ -355,7 +355,8 @@ class RocksStore : public Store {
     return AdoptDatabase(*database, record);
   }
 
-  // What the metadata database says of models: the records have but names.
+  // Returns what the metadata database has about models; the records hold only
+  // names.
   absl::StatusOr<ModelList> ListModelRecords() const {
     ModelList list;
     ATTENDANT_RETURN_IF_ERROR(
@@ -371,7 +372,7 @@ class RocksStore : public Store {
     return list;
   }
 
-  // Before anything of a catalog is there that is not listed yet.
+  // Called before any file of a catalog that is not listed yet is created.
   absl::Status NoteBegun(const std::string& uid) {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
@@ -385,8 +386,8 @@ class RocksStore : public Store {
     return files().RemoveTree(directory_.items_path(uid));
   }
 
-  // FailedPrecondition naming the items of catalogs that are not known; OK if
-  // there are none, or if they may be those of a damaged record.
+  // Returns FailedPrecondition naming the items of unknown catalogs; OK if
+  // there are none, or if they may belong to a damaged record.
   absl::Status NameUnlisted(const std::set<std::string>& known,
                             bool all_are_read) const {
     ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> names,
@@ -416,7 +417,7 @@ class RocksStore : public Store {
         SegmentDirectory(directory_.segments_path(record.uid), files()));
   }
 
-  // Of the catalog of this name; nothing if the list has none.
+  // Returns the uid of the catalog of this name; nothing if it is not listed.
   absl::StatusOr<std::optional<std::string>> ListedUid(
       absl::string_view name) const {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> text,
@@ -434,15 +435,15 @@ class RocksStore : public Store {
     return uid == record.uid;
   }
 
-  const DataDirectory directory_;  // first: its lock goes last
+  const DataDirectory directory_;  // first: destroyed last, with its lock
   const DatabaseResources resources_;
   const std::unique_ptr<Database> catalogs_;
   UnlinkedFiles scratch_files_;
   SnapshotFiles snapshots_;
-  // Held from reading the list's sequence to writing the next.
+  // Held from reading the list's sequence until writing the next.
   mutable Mutex mutex_;
   const ModelFiles model_files_ ABSL_GUARDED_BY(mutex_);
-  absl::Status left_overs_;  // set before anybody has the store
+  absl::Status left_overs_;  // set before the store is shared
 };
 
 }  // namespace
