@@ -12,6 +12,11 @@ namespace {
 
 // Bytes of the block cache, and of the write buffers.
 constexpr std::size_t kSharedBytes = std::size_t{64} << 20;
+
+}  // namespace
+
+DatabaseResources DatabaseResources::Make(Files files) {
+  DatabaseResources resources;
   resources.env = rocksdb::NewCompositeEnv(files.file_system());
   // Applies to the whole process: compaction must not delay queries.
   resources.env->LowerThreadPoolCPUPriority(rocksdb::Env::LOW,
