@@ -50,15 +50,6 @@ class BackgroundChangesTest : public ServerFixture {
     catalog->AwaitIndexes();
   }
 
-  v1::Catalog Describe() {
-    grpc::ClientContext context;
-    v1::GetCatalogRequest request;
-    request.set_name("shop");
-    v1::GetCatalogResponse response;
-    EXPECT_TRUE(catalog_stub_->GetCatalog(&context, request, &response).ok());
-    return response.catalog();
-  }
-
   v1::Catalog Listed() {
     grpc::ClientContext context;
     v1::ListCatalogsResponse response;
@@ -91,8 +82,8 @@ TEST_F(BackgroundChangesTest, SegmentFilesThatCantBeWrittenAreToldOnce) {
   EXPECT_THAT(Look(),
               ElementsAre(HasSubstr("segment_files_not_written: fail point")));
   EXPECT_THAT(Look(), IsEmpty());
-  EXPECT_THAT(Describe().segment_files_error(), HasSubstr("fail point"));
-  EXPECT_THAT(Describe().warnings(),
+  EXPECT_THAT(Describe("shop").segment_files_error(), HasSubstr("fail point"));
+  EXPECT_THAT(Describe("shop").warnings(),
               testing::Contains(HasSubstr("could not be written")));
   EXPECT_THAT(Listed().warnings(),
               ElementsAre(HasSubstr("could not be written")));
@@ -103,7 +94,7 @@ TEST_F(BackgroundChangesTest, SegmentFilesThatCantBeWrittenAreToldOnce) {
   Write("b");
   EXPECT_THAT(Look(), ElementsAre("segment_files_written: "));
   EXPECT_THAT(Look(), IsEmpty());
-  EXPECT_EQ(Describe().segment_files_error(), "");
+  EXPECT_EQ(Describe("shop").segment_files_error(), "");
   EXPECT_THAT(Listed().warnings(), IsEmpty());
   EXPECT_THAT(server_->readiness().warnings, IsEmpty());
 }

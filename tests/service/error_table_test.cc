@@ -416,10 +416,7 @@ TEST_F(ErrorTableTest, BeyondALimitIsResourceExhaustedWithoutRetry) {
          Delete(absl::StrCat("catalog: 'shop' ids: 'a' request_id: '", long_id,
                              "'")));
 
-  v1::AttendRequest attend;
-  attend.set_catalog("shop");
-  attend.mutable_query()->mutable_vector()->mutable_floats()->add_values(1);
-  attend.mutable_query()->mutable_vector()->mutable_floats()->add_values(0);
+  v1::AttendRequest attend = Query("shop");
   for (int i = 0; i <= kMaxIdListCount; ++i) {
     attend.mutable_deny_list()->add_ids("any");
   }

@@ -90,10 +90,7 @@ TEST_F(HttpPortTest, IsNotReadyButAliveOnceTheServerDrains) {
 TEST_F(HttpPortTest, CountsCallsAndDescribesCatalogs) {
   port_->Show(*server_);
   CreateShop();
-  v1::AttendRequest request;
-  request.set_catalog("shop");
-  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(1);
-  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(0);
+  v1::AttendRequest request = Query("shop");
   ASSERT_TRUE(Attend(request).ok());
   request.set_catalog("another");
   EXPECT_EQ(Attend(request).error_code(), grpc::StatusCode::NOT_FOUND);
@@ -194,10 +191,7 @@ TEST_F(HttpPortTest, CountsEachMessageOfAStream) {
 
 TEST_F(HttpPortTest, AnExplainedAnswerBringsItsPlan) {
   CreateShop();
-  v1::AttendRequest request;
-  request.set_catalog("shop");
-  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(1);
-  request.mutable_query()->mutable_vector()->mutable_floats()->add_values(0);
+  v1::AttendRequest request = Query("shop");
   v1::AttendResponse response;
   ASSERT_TRUE(Attend(request, &response).ok());
   EXPECT_FALSE(response.has_plan());

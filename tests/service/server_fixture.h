@@ -7,7 +7,9 @@
 #include <grpcpp/security/credentials.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -17,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "attendant/v1/catalog_service.grpc.pb.h"
 #include "attendant/v1/item_service.grpc.pb.h"
@@ -24,6 +27,7 @@
 #include "attendant/v1/sequence_service.grpc.pb.h"
 #include "core/base/clock.h"
 #include "core/catalog/live/catalog_set.h"
+#include "service/convert/model.h"
 #include "service/metrics/metric_page.h"
 #include "service/server.h"
 #include "tests/service/internal_errors.h"
@@ -31,6 +35,10 @@
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
+
+inline void SetVector(std::span<const float> floats, v1::Vector* wire) {
+  wire->mutable_floats()->mutable_values()->Add(floats.begin(), floats.end());
+}
 
 // The server listens on a free loopback port from SetUp on.
 class ServerFixture : public ::testing::Test {
@@ -43,6 +51,7 @@ class ServerFixture : public ::testing::Test {
     options_.listen = "127.0.0.1:0";
     ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
     channel_ = NewChannel();
+    alias_stub_ = v1::AliasService::NewStub(channel_);
     catalog_stub_ = v1::CatalogService::NewStub(channel_);
     item_stub_ = v1::ItemService::NewStub(channel_);
     model_stub_ = v1::ModelService::NewStub(channel_);
@@ -90,6 +99,40 @@ class ServerFixture : public ::testing::Test {
     return catalog_stub_->CreateCatalog(
         &context, request, response != nullptr ? response : &ignored);
   }
+  grpc::Status UpdateCatalog(const v1::UpdateCatalogRequest& request,
+                             v1::UpdateCatalogResponse* response = nullptr) {
+    grpc::ClientContext context;
+    v1::UpdateCatalogResponse ignored;
+    return catalog_stub_->UpdateCatalog(
+        &context, request, response != nullptr ? response : &ignored);
+  }
+  grpc::Status DeleteCatalog(const std::string& name) {
+    grpc::ClientContext context;
+    v1::DeleteCatalogRequest request;
+    request.set_name(name);
+    v1::DeleteCatalogResponse response;
+    return catalog_stub_->DeleteCatalog(&context, request, &response);
+  }
+  grpc::Status SetAlias(const std::string& alias, const std::string& catalog,
+                        const char* expected = nullptr,
+                        v1::SetAliasResponse* response = nullptr) {
+    grpc::ClientContext context;
+    v1::SetAliasRequest request;
+    request.set_alias(alias);
+    request.set_catalog(catalog);
+    if (expected != nullptr) request.set_expected_catalog(expected);
+    v1::SetAliasResponse ignored;
+    return alias_stub_->SetAlias(&context, request,
+                                 response != nullptr ? response : &ignored);
+  }
+  grpc::Status DeleteModel(const std::string& name, std::int64_t version) {
+    grpc::ClientContext context;
+    v1::DeleteModelRequest request;
+    request.set_name(name);
+    request.set_version(version);
+    v1::DeleteModelResponse response;
+    return model_stub_->DeleteModel(&context, request, &response);
+  }
   grpc::Status Upsert(const v1::BatchUpsertItemsRequest& request,
                       v1::BatchUpsertItemsResponse* response = nullptr) {
     grpc::ClientContext context;
@@ -110,6 +153,55 @@ class ServerFixture : public ::testing::Test {
     v1::AttendResponse ignored;
     return attention_stub_->Attend(&context, request,
                                    response != nullptr ? response : &ignored);
+  }
+
+  // As above, where nothing is refused.
+  v1::Catalog Describe(const std::string& name) {
+    grpc::ClientContext context;
+    v1::GetCatalogRequest request;
+    request.set_name(name);
+    v1::GetCatalogResponse response;
+    EXPECT_TRUE(catalog_stub_->GetCatalog(&context, request, &response).ok());
+    return response.catalog();
+  }
+  // Returns the version.
+  std::int64_t CreateModel(const std::string& name,
+                           const AttentionModel& model) {
+    grpc::ClientContext context;
+    v1::CreateModelRequest request;
+    ModelVersion version;
+    version.name.name = name;
+    version.model = model;
+    ModelToProto(version, request.mutable_model());
+    v1::CreateModelResponse response;
+    const grpc::Status status =
+        model_stub_->CreateModel(&context, request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response.model().version();
+  }
+  v1::AttendResponse Answer(const v1::AttendRequest& request) {
+    v1::AttendResponse response;
+    const grpc::Status status = Attend(request, &response);
+    EXPECT_TRUE(status.ok()) << status.error_message();
+    return response;
+  }
+
+  static v1::AttendRequest Query(const std::string& catalog,
+                                 const std::vector<float>& vector = {1, 0}) {
+    v1::AttendRequest request;
+    request.set_catalog(catalog);
+    SetVector(vector, request.mutable_query()->mutable_vector());
+    return request;
+  }
+
+  // A catalog with the keys of the shop and nothing in it.
+  grpc::Status CreateEmpty(const std::string& name) {
+    v1::CreateCatalogRequest request;
+    request.set_name(name);
+    v1::KeyField& field = *request.mutable_schema()->add_key_fields();
+    field.set_name("k");
+    field.set_dimension(2);
+    return Create(request);
   }
 
   // A catalog "shop" of two-dimensional keys "k" with attributes price
@@ -176,6 +268,7 @@ class ServerFixture : public ::testing::Test {
   std::unique_ptr<CatalogSet> catalogs_;
   std::unique_ptr<Server> server_;
   std::shared_ptr<grpc::Channel> channel_;
+  std::unique_ptr<v1::AliasService::Stub> alias_stub_;
   std::unique_ptr<v1::CatalogService::Stub> catalog_stub_;
   std::unique_ptr<v1::ItemService::Stub> item_stub_;
   std::unique_ptr<v1::ModelService::Stub> model_stub_;

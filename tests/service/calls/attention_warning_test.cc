@@ -65,13 +65,11 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   }
   ASSERT_TRUE(Upsert(request).ok());
   const auto set_temperature = [&](double temperature) {
-    grpc::ClientContext context;
-    v1::UpdateCatalogResponse updated;
     auto change = Parse<v1::UpdateCatalogRequest>(
         "name: 'shop' key_fields { name: 'k' } update_mask { paths: "
         "'temperature' }");
     change.mutable_key_fields(0)->set_temperature(temperature);
-    EXPECT_TRUE(catalog_stub_->UpdateCatalog(&context, change, &updated).ok());
+    EXPECT_TRUE(UpdateCatalog(change).ok());
   };
   ASSERT_OK_AND_ASSIGN(const auto shop, catalogs_->Get("shop"));
   AttentionWarnings warnings;

@@ -109,11 +109,7 @@ TEST_F(ReadAfterWriteTest, TheTokenOfAnotherCatalogIsRefused) {
 }
 
 TEST_F(ReadAfterWriteTest, ATokenOfTheCatalogBeforeOfThatNameIsRefused) {
-  grpc::ClientContext context;
-  v1::DeleteCatalogRequest request;
-  request.set_name("shop");
-  v1::DeleteCatalogResponse response;
-  ASSERT_TRUE(catalog_stub_->DeleteCatalog(&context, request, &response).ok());
+  ASSERT_TRUE(DeleteCatalog("shop").ok());
   CreateShop();
   for (const auto& [name, status] : ReadAll(StateToken(uid_, 1))) {
     EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION)

@@ -2,6 +2,8 @@
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
+#include <vector>
+
 #include "core/base/clock.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/server_fixture.h"
@@ -23,17 +25,7 @@ class ConnectionAgeTest : public ServerFixture {
     v1::ImportItemsRequest request;
     v1::Item& item = *request.add_items();
     item.set_id("a");
-    auto& key = *(*item.mutable_keys())["k"].mutable_floats();
-    key.add_values(1);
-    key.add_values(0);
-    return request;
-  }
-  static v1::AttendRequest Query() {
-    v1::AttendRequest request;
-    request.set_catalog("shop");
-    auto& vector = *request.mutable_query()->mutable_vector();
-    vector.mutable_floats()->add_values(1);
-    vector.mutable_floats()->add_values(0);
+    SetVector(std::vector<float>{1, 0}, &(*item.mutable_keys())["k"]);
     return request;
   }
 };
@@ -61,7 +53,7 @@ TEST_F(ConnectionAgeTest, NoQueryFailsAndNoImportEndsBeforeTheGrace) {
     request.clear_catalog();
     v1::ImportItemsResponse response;
     ASSERT_TRUE(import->Read(&response));
-    const grpc::Status status = Attend(Query());
+    const grpc::Status status = Attend(Query("shop"));
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
   import->WritesDone();
@@ -86,7 +78,7 @@ TEST_F(ConnectionAgeTest, AnImportThatFallsSilentIsCancelled) {
     EXPECT_EQ(silent->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
   // What was acknowledged stays.
-  EXPECT_TRUE(Attend(Query()).ok());
+  EXPECT_TRUE(Attend(Query("shop")).ok());
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <string>
 #include <thread>
 
-#include "attendant/v1/alias_service.grpc.pb.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 
@@ -20,21 +19,8 @@ class AliasServiceTest : public ServerFixture {
   void SetUp() override {
     ServerFixture::SetUp();
     CreateShop();
-    alias_stub_ = v1::AliasService::NewStub(channel_);
   }
 
-  grpc::Status Set(const std::string& alias, const std::string& catalog,
-                   const char* expected = nullptr,
-                   v1::SetAliasResponse* response = nullptr) {
-    grpc::ClientContext context;
-    v1::SetAliasRequest request;
-    request.set_alias(alias);
-    request.set_catalog(catalog);
-    if (expected != nullptr) request.set_expected_catalog(expected);
-    v1::SetAliasResponse ignored;
-    return alias_stub_->SetAlias(&context, request,
-                                 response != nullptr ? response : &ignored);
-  }
   grpc::Status Delete(const std::string& alias) {
     grpc::ClientContext context;
     v1::DeleteAliasRequest request;
@@ -42,29 +28,10 @@ class AliasServiceTest : public ServerFixture {
     v1::DeleteAliasResponse response;
     return alias_stub_->DeleteAlias(&context, request, &response);
   }
-  static v1::AttendRequest Query(const std::string& catalog) {
-    v1::AttendRequest request;
-    request.set_catalog(catalog);
-    auto* floats = request.mutable_query()->mutable_vector()->mutable_floats();
-    floats->add_values(1);
-    floats->add_values(0);
-    return request;
-  }
-  // A catalog like the shop, empty.
-  void CreateEmpty(const std::string& name) {
-    v1::CreateCatalogRequest request;
-    request.set_name(name);
-    auto* field = request.mutable_schema()->add_key_fields();
-    field->set_name("k");
-    field->set_dimension(2);
-    ASSERT_TRUE(Create(request).ok());
-  }
-
-  std::unique_ptr<v1::AliasService::Stub> alias_stub_;
 };
 
 TEST_F(AliasServiceTest, ServesWhereverACatalogIsNamed) {
-  ASSERT_TRUE(Set("window", "shop").ok());
+  ASSERT_TRUE(SetAlias("window", "shop").ok());
   v1::AttendResponse answer;
   ASSERT_TRUE(Attend(Query("window"), &answer).ok());
   EXPECT_EQ(answer.items_size(), 3);
@@ -78,34 +45,25 @@ TEST_F(AliasServiceTest, ServesWhereverACatalogIsNamed) {
   *upsert.add_items() = items.items(0);
   upsert.mutable_items(0)->set_id("d");
   ASSERT_TRUE(Upsert(upsert).ok());
-  {
-    grpc::ClientContext context;
-    v1::UpdateCatalogRequest request;
-    request.set_name("window");
-    request.add_key_fields()->set_name("k");
-    request.mutable_key_fields(0)->set_temperature(2);
-    request.mutable_update_mask()->add_paths("temperature");
-    v1::UpdateCatalogResponse response;
-    const grpc::Status status =
-        catalog_stub_->UpdateCatalog(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
-  grpc::ClientContext context;
-  v1::GetCatalogRequest request;
-  request.set_name("window");
-  v1::GetCatalogResponse response;
-  ASSERT_TRUE(catalog_stub_->GetCatalog(&context, request, &response).ok());
-  EXPECT_EQ(response.catalog().name(), "shop");
-  EXPECT_EQ(response.catalog().item_count(), 4);
-  EXPECT_EQ(response.catalog().schema().key_fields(0).temperature(), 2);
+  v1::UpdateCatalogRequest update;
+  update.set_name("window");
+  update.add_key_fields()->set_name("k");
+  update.mutable_key_fields(0)->set_temperature(2);
+  update.mutable_update_mask()->add_paths("temperature");
+  const grpc::Status status = UpdateCatalog(update);
+  ASSERT_TRUE(status.ok()) << status.error_message();
+  const v1::Catalog catalog = Describe("window");
+  EXPECT_EQ(catalog.name(), "shop");
+  EXPECT_EQ(catalog.item_count(), 4);
+  EXPECT_EQ(catalog.schema().key_fields(0).temperature(), 2);
 }
 
 TEST_F(AliasServiceTest, SaysWhatItNamedAndNames) {
-  CreateEmpty("other");
+  ASSERT_TRUE(CreateEmpty("other").ok());
   v1::SetAliasResponse response;
-  ASSERT_TRUE(Set("window", "shop", "", &response).ok());
+  ASSERT_TRUE(SetAlias("window", "shop", "", &response).ok());
   EXPECT_EQ(response.previous_catalog(), "");
-  ASSERT_TRUE(Set("window", "other", "shop", &response).ok());
+  ASSERT_TRUE(SetAlias("window", "other", "shop", &response).ok());
   EXPECT_EQ(response.previous_catalog(), "shop");
   EXPECT_EQ(response.alias().catalog(), "other");
   {
@@ -116,7 +74,7 @@ TEST_F(AliasServiceTest, SaysWhatItNamedAndNames) {
     ASSERT_TRUE(alias_stub_->GetAlias(&context, request, &got).ok());
     EXPECT_EQ(got.alias().catalog(), "other");
   }
-  ASSERT_TRUE(Set("door", "shop").ok());
+  ASSERT_TRUE(SetAlias("door", "shop").ok());
   v1::ListAliasesRequest request;
   request.set_page_size(1);
   std::string names;
@@ -131,26 +89,22 @@ TEST_F(AliasServiceTest, SaysWhatItNamedAndNames) {
 }
 
 TEST_F(AliasServiceTest, RefusalsNameWhatIsWrong) {
-  EXPECT_EQ(Set("", "shop").error_code(), grpc::StatusCode::INVALID_ARGUMENT);
-  grpc::Status status = Set("window", "");
+  EXPECT_EQ(SetAlias("", "shop").error_code(),
+            grpc::StatusCode::INVALID_ARGUMENT);
+  grpc::Status status = SetAlias("window", "");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldIn(DetailsOf(status)), "catalog");
-  EXPECT_EQ(Set("window", "none").error_code(), grpc::StatusCode::NOT_FOUND);
-  EXPECT_EQ(Set("shop", "shop").error_code(), grpc::StatusCode::ALREADY_EXISTS);
-  ASSERT_TRUE(Set("window", "shop").ok());
-  EXPECT_EQ(Set("window", "shop", "").error_code(), grpc::StatusCode::ABORTED);
-  v1::CreateCatalogRequest create;
-  create.set_name("window");
-  auto* field = create.mutable_schema()->add_key_fields();
-  field->set_name("k");
-  field->set_dimension(2);
-  EXPECT_EQ(Create(create).error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(SetAlias("window", "none").error_code(),
+            grpc::StatusCode::NOT_FOUND);
+  EXPECT_EQ(SetAlias("shop", "shop").error_code(),
+            grpc::StatusCode::ALREADY_EXISTS);
+  ASSERT_TRUE(SetAlias("window", "shop").ok());
+  EXPECT_EQ(SetAlias("window", "shop", "").error_code(),
+            grpc::StatusCode::ABORTED);
+  EXPECT_EQ(CreateEmpty("window").error_code(),
+            grpc::StatusCode::ALREADY_EXISTS);
 
-  grpc::ClientContext context;
-  v1::DeleteCatalogRequest request;
-  request.set_name("shop");
-  v1::DeleteCatalogResponse response;
-  status = catalog_stub_->DeleteCatalog(&context, request, &response);
+  status = DeleteCatalog("shop");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "CATALOG_HAS_ALIAS");
   EXPECT_EQ(MetadataIn(status, "catalog"), "shop");
@@ -164,8 +118,8 @@ TEST_F(AliasServiceTest, RefusalsNameWhatIsWrong) {
 }
 
 TEST_F(AliasServiceTest, MovesUnderLoadWithoutAnError) {
-  CreateEmpty("other");
-  ASSERT_TRUE(Set("window", "shop").ok());
+  ASSERT_TRUE(CreateEmpty("other").ok());
+  ASSERT_TRUE(SetAlias("window", "shop").ok());
   std::atomic<bool> stop = false;
   std::atomic<int> answers_of_shop = 0;
   std::atomic<int> answers_of_other = 0;
@@ -180,7 +134,7 @@ TEST_F(AliasServiceTest, MovesUnderLoadWithoutAnError) {
   });
   for (int i = 0; i < 20 || answers_of_shop == 0 || answers_of_other == 0;
        ++i) {
-    ASSERT_TRUE(Set("window", i % 2 == 0 ? "other" : "shop").ok());
+    ASSERT_TRUE(SetAlias("window", i % 2 == 0 ? "other" : "shop").ok());
     ASSERT_LT(i, 10000);
   }
   stop.store(true);

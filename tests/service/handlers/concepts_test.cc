@@ -30,32 +30,14 @@ class ConceptsTest : public ServerFixture {
     request.set_catalog("shop");
     v1::Item* item = request.add_items();
     item->set_id(id);
-    (*item->mutable_keys())["k"].mutable_floats()->mutable_values()->Add(
-        key.begin(), key.end());
-    if (!value.empty()) {
-      item->mutable_value()->mutable_floats()->mutable_values()->Add(
-          value.begin(), value.end());
-    }
+    SetVector(key, &(*item->mutable_keys())["k"]);
+    if (!value.empty()) SetVector(value, item->mutable_value());
     const grpc::Status status = Upsert(request);
     ASSERT_TRUE(status.ok()) << status.error_message();
   }
 
   static v1::AttendRequest Query(const std::vector<float>& vector) {
-    v1::AttendRequest request;
-    request.set_catalog("shop");
-    request.mutable_query()
-        ->mutable_vector()
-        ->mutable_floats()
-        ->mutable_values()
-        ->Add(vector.begin(), vector.end());
-    return request;
-  }
-
-  v1::AttendResponse Answer(const v1::AttendRequest& request) {
-    v1::AttendResponse response;
-    const grpc::Status status = Attend(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return ServerFixture::Query("shop", vector);
   }
 };
 

@@ -6,7 +6,6 @@
 
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
-#include "service/convert/model.h"
 #include "service/convert/time.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
@@ -21,56 +20,12 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-void SetVector(std::span<const float> floats, v1::Vector* wire) {
-  wire->mutable_floats()->mutable_values()->Add(floats.begin(), floats.end());
-}
-
-class HeadsServiceTest : public ServerFixture {
- protected:
-  std::int64_t CreateModel(const std::string& name,
-                           const AttentionModel& model) {
-    v1::CreateModelRequest request;
-    ModelVersion version;
-    version.name.name = name;
-    version.model = model;
-    ModelToProto(version, request.mutable_model());
-    v1::CreateModelResponse response;
-    grpc::ClientContext context;
-    const grpc::Status status =
-        model_stub_->CreateModel(&context, request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response.model().version();
-  }
-
-  grpc::Status Update(const v1::UpdateCatalogRequest& request,
-                      v1::UpdateCatalogResponse* response) {
-    grpc::ClientContext context;
-    return catalog_stub_->UpdateCatalog(&context, request, response);
-  }
-
-  grpc::Status DeleteModel(const std::string& name, std::int64_t version) {
-    v1::DeleteModelRequest request;
-    request.set_name(name);
-    request.set_version(version);
-    v1::DeleteModelResponse response;
-    grpc::ClientContext context;
-    return model_stub_->DeleteModel(&context, request, &response);
-  }
-
-  v1::AttendResponse Answer(const v1::AttendRequest& request) {
-    v1::AttendResponse response;
-    const grpc::Status status = Attend(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-};
-
 std::string KeyName(std::int64_t position) {
   return "key" + std::to_string(position);
 }
 
 // One sequence of a batch as a catalog, asked with each of its queries.
-class TorchParityTest : public HeadsServiceTest {
+class TorchParityTest : public ServerFixture {
  protected:
   void CheckSequence(const TorchCase& torch, const std::string& catalog,
                      std::int64_t b) {
@@ -170,7 +125,7 @@ TEST_F(TorchParityTest, AttendEqualsMultiheadAttention) {
   }
 }
 
-class ModelInUseTest : public HeadsServiceTest {
+class ModelInUseTest : public ServerFixture {
  protected:
   // Items of keys of 4 and values of 6, as RandomMultiHeadModel takes them.
   void CreateCatalog() {
@@ -220,7 +175,7 @@ TEST_F(ModelInUseTest, CatalogSwitchesToAnotherVersion) {
   // A new version alone changes nothing.
   EXPECT_EQ(Answer(Request()).model().version(), 1);
   v1::UpdateCatalogResponse updated;
-  const grpc::Status status = Update(
+  const grpc::Status status = UpdateCatalog(
       Parse<v1::UpdateCatalogRequest>(
           "name: 'shop' key_fields { name: 'k' model { name: 'heads' } } "
           "update_mask { paths: 'model' }"),

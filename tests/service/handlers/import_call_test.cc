@@ -48,8 +48,7 @@ class ImportTest : public ServerFixture {
 v1::Item NewItem(const std::string& id, const std::vector<float>& key) {
   v1::Item item;
   item.set_id(id);
-  auto* values = (*item.mutable_keys())["k"].mutable_floats()->mutable_values();
-  values->Add(key.begin(), key.end());
+  SetVector(key, &(*item.mutable_keys())["k"]);
   return item;
 }
 

@@ -43,9 +43,7 @@ class IndexKindsTest : public ServerFixture,
     for (int i = 0; i < kItemCount; ++i) {
       v1::Item& item = *request.add_items();
       item.set_id(absl::StrCat("i", i));
-      const float* key = keys_.data() + i * kDim;
-      (*item.mutable_keys())["k"].mutable_floats()->mutable_values()->Add(
-          key, key + kDim);
+      SetVector({keys_.data() + i * kDim, kDim}, &(*item.mutable_keys())["k"]);
       if (request.items_size() == 250) {
         const grpc::Status status = Upsert(request);
         ASSERT_TRUE(status.ok()) << status.error_message();
@@ -59,34 +57,16 @@ class IndexKindsTest : public ServerFixture,
     catalog->AwaitIndexes();
   }
 
-  v1::Catalog Describe() {
-    grpc::ClientContext context;
-    v1::GetCatalogRequest request;
-    request.set_name("shop");
-    v1::GetCatalogResponse response;
-    EXPECT_TRUE(catalog_stub_->GetCatalog(&context, request, &response).ok());
-    return response.catalog();
-  }
-
   v1::AttendResponse Ask(v1::ScanMode mode) {
-    v1::AttendRequest request;
-    request.set_catalog("shop");
-    request.mutable_query()
-        ->mutable_vector()
-        ->mutable_floats()
-        ->mutable_values()
-        ->Add(query_.begin(), query_.end());
+    v1::AttendRequest request = Query("shop", query_);
     request.set_result_count(10);
     request.set_scan_mode(mode);
-    v1::AttendResponse response;
-    const grpc::Status status = Attend(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
+    return Answer(request);
   }
 
   // The index answers, and what it returns is what an exact scan says of it.
   void ExpectAnswers(v1::IndexKind kind) {
-    const v1::Catalog catalog = Describe();
+    const v1::Catalog catalog = Describe("shop");
     ASSERT_EQ(catalog.indexes_size(), 1);
     EXPECT_EQ(catalog.indexes(0).active_kind(), kind);
     EXPECT_FALSE(catalog.indexes(0).training());
@@ -126,7 +106,7 @@ TEST_P(IndexKindsTest, AnswersFromImportToRestart) {
   server_.reset();
   catalogs_.reset();
   ServerFixture::SetUp();
-  EXPECT_EQ(Describe().schema().key_fields(0).index_kind(), GetParam());
+  EXPECT_EQ(Describe("shop").schema().key_fields(0).index_kind(), GetParam());
   AwaitIndex();
   ExpectAnswers(GetParam());
 }
@@ -135,15 +115,13 @@ TEST_P(IndexKindsTest, AnswersFromImportToRestart) {
 TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
   CreateCatalog(GetParam());
   const auto move = [this](bool to_disk) {
-    grpc::ClientContext context;
     v1::UpdateCatalogRequest request;
     request.set_name("shop");
     v1::KeyField& field = *request.add_key_fields();
     field.set_name("k");
     field.set_keys_on_disk(to_disk);
     request.mutable_update_mask()->add_paths("keys_on_disk");
-    v1::UpdateCatalogResponse response;
-    return catalog_stub_->UpdateCatalog(&context, request, &response);
+    return UpdateCatalog(request);
   };
   if (GetParam() == v1::INDEX_KIND_HNSW || GetParam() == v1::INDEX_KIND_LSH) {
     const grpc::Status status = move(true);
@@ -155,13 +133,13 @@ TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
   Write();
   AwaitIndex();
   v1::AttendResponse before = Ask(v1::SCAN_MODE_INDEX);
-  const v1::MemoryUse memory = Describe().memory();
-  EXPECT_EQ(Describe().indexes(0).disk_bytes(), 0);
+  const v1::MemoryUse memory = Describe("shop").memory();
+  EXPECT_EQ(Describe("shop").indexes(0).disk_bytes(), 0);
   ASSERT_TRUE(move(true).ok());
   const auto expect_on_disk = [&] {
     AwaitIndex();
     constexpr std::int64_t kFloatBytes = kItemCount * kDim * 4;
-    const v1::Catalog catalog = Describe();
+    const v1::Catalog catalog = Describe("shop");
     EXPECT_TRUE(catalog.schema().key_fields(0).keys_on_disk());
     EXPECT_EQ(catalog.indexes(0).disk_bytes(), kFloatBytes);
     EXPECT_EQ(memory.key_bytes() - catalog.memory().key_bytes(), kFloatBytes);
@@ -191,22 +169,19 @@ TEST_P(IndexKindsTest, ACatalogCanChangeToItAndBack) {
   CreateCatalog(v1::INDEX_KIND_FLAT);
   Write();
   const auto change_to = [this](v1::IndexKind kind) {
-    grpc::ClientContext context;
     v1::UpdateCatalogRequest request;
     request.set_name("shop");
     v1::KeyField& field = *request.add_key_fields();
     field.set_name("k");
     field.set_index_kind(kind);
     request.mutable_update_mask()->add_paths("index_kind");
-    v1::UpdateCatalogResponse response;
-    ASSERT_TRUE(
-        catalog_stub_->UpdateCatalog(&context, request, &response).ok());
+    ASSERT_TRUE(UpdateCatalog(request).ok());
     AwaitIndex();
   };
   change_to(GetParam());
   ExpectAnswers(GetParam());
   change_to(v1::INDEX_KIND_FLAT);
-  EXPECT_EQ(Describe().indexes(0).active_kind(), v1::INDEX_KIND_FLAT);
+  EXPECT_EQ(Describe("shop").indexes(0).active_kind(), v1::INDEX_KIND_FLAT);
 }
 
 }  // namespace

@@ -38,15 +38,6 @@ class ModelServiceTest : public ServerFixture {
     grpc::ClientContext context;
     return model_stub_->ListModels(&context, request, response);
   }
-  grpc::Status Delete(const std::string& name, std::int64_t version) {
-    v1::DeleteModelRequest request;
-    request.set_name(name);
-    request.set_version(version);
-    grpc::ClientContext context;
-    v1::DeleteModelResponse response;
-    return model_stub_->DeleteModel(&context, request, &response);
-  }
-
   static v1::CreateModelRequest RequestOf(const AttentionModel& model,
                                           const std::string& name = "text") {
     ModelVersion version;
@@ -58,7 +49,7 @@ class ModelServiceTest : public ServerFixture {
   }
   void CreateVersions(const std::string& name, int count) {
     for (int i = 0; i < count; ++i) {
-      ASSERT_TRUE(Create(RequestOf(RandomBilinearModel(i), name)).ok());
+      CreateModel(name, RandomBilinearModel(i));
     }
   }
 
@@ -186,12 +177,7 @@ TEST_F(ModelServiceTest, ListingErrorsNameTheirFields) {
   ExpectInvalid(List(request, &response), "page_token");
   // The token of a listing of catalogs.
   CreateShop();
-  v1::CreateCatalogRequest second;
-  second.set_name("second");
-  v1::KeyField* field = second.mutable_schema()->add_key_fields();
-  field->set_name("k");
-  field->set_dimension(2);
-  ASSERT_TRUE(ServerFixture::Create(second).ok());
+  ASSERT_TRUE(CreateEmpty("second").ok());
   v1::ListCatalogsRequest catalogs;
   catalogs.set_page_size(1);
   v1::ListCatalogsResponse listed;
@@ -237,8 +223,8 @@ TEST(ModelListingTest, DamagedVersionsAreListedApart) {
 
 TEST_F(ModelServiceTest, DeletedVersionsStayUsedUp) {
   CreateVersions("text", 2);
-  ASSERT_TRUE(Delete("text", 2).ok());
-  EXPECT_EQ(Delete("text", 2).error_code(), grpc::StatusCode::NOT_FOUND);
+  ASSERT_TRUE(DeleteModel("text", 2).ok());
+  EXPECT_EQ(DeleteModel("text", 2).error_code(), grpc::StatusCode::NOT_FOUND);
   v1::CreateModelResponse created;
   ASSERT_TRUE(Create(RequestOf(RandomBilinearModel(1)), &created).ok());
   EXPECT_EQ(created.model().version(), 3);
@@ -268,19 +254,15 @@ TEST_F(ModelServiceTest, AModelInUseStays) {
   ASSERT_TRUE(ServerFixture::Create(request, &again).ok());
   EXPECT_FALSE(again.created());
   EXPECT_EQ(again.catalog().schema().key_fields(0).model().version(), 2);
-  const grpc::Status status = Delete("form", 2);
+  const grpc::Status status = DeleteModel("form", 2);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "MODEL_IN_USE");
   EXPECT_THAT(status.error_message(),
               HasSubstr("catalog 'shop' uses version 2 of model 'form'"));
-  EXPECT_TRUE(Delete("form", 1).ok());
-  EXPECT_TRUE(Delete("form", 3).ok());
-  v1::DeleteCatalogRequest gone;
-  gone.set_name("shop");
-  grpc::ClientContext context;
-  v1::DeleteCatalogResponse response;
-  ASSERT_TRUE(catalog_stub_->DeleteCatalog(&context, gone, &response).ok());
-  EXPECT_TRUE(Delete("form", 2).ok());
+  EXPECT_TRUE(DeleteModel("form", 1).ok());
+  EXPECT_TRUE(DeleteModel("form", 3).ok());
+  ASSERT_TRUE(DeleteCatalog("shop").ok());
+  EXPECT_TRUE(DeleteModel("form", 2).ok());
 }
 
 TEST_F(ModelServiceTest, MissingModelsAreNotFoundByName) {
@@ -309,9 +291,9 @@ TEST_F(ModelServiceTest, ReferencesMustNameAModel) {
   for (const std::int64_t version : {0, -1}) {
     request.mutable_model()->set_version(version);
     ExpectInvalid(Get(request, &response), "model.version");
-    ExpectInvalid(Delete("text", version), "version");
+    ExpectInvalid(DeleteModel("text", version), "version");
   }
-  ExpectInvalid(Delete("", 1), "name");
+  ExpectInvalid(DeleteModel("", 1), "name");
 }
 
 TEST_F(ModelServiceTest, CreationErrorsNameTheirFields) {

@@ -10,7 +10,6 @@
 
 #include "core/attention/sequences/contextualize.h"
 #include "core/base/clock.h"
-#include "service/convert/model.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"
@@ -36,28 +35,10 @@ class SequenceServiceTest : public ServerFixture {
     return sequence_stub_->RankCandidates(&context, request, response);
   }
 
-  void CreateModel(const std::string& name, const AttentionModel& model) {
-    ModelVersion version;
-    version.model = model;
-    v1::CreateModelRequest request;
-    ModelToProto(version, request.mutable_model());
-    request.mutable_model()->set_name(name);
-    grpc::ClientContext context;
-    v1::CreateModelResponse response;
-    const grpc::Status status =
-        model_stub_->CreateModel(&context, request, &response);
-    ASSERT_TRUE(status.ok()) << status.error_message();
-  }
-
   // Rows of floats as tokens.
   static void AddTokens(MatrixView rows, v1::TokenSequence* sequence) {
     for (std::int64_t i = 0; i < rows.row_count; ++i) {
-      const std::span<const float> row = rows.Row(i);
-      sequence->mutable_vectors()
-          ->add_vectors()
-          ->mutable_floats()
-          ->mutable_values()
-          ->Add(row.begin(), row.end());
+      SetVector(rows.Row(i), sequence->mutable_vectors()->add_vectors());
     }
   }
 

@@ -13,7 +13,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "attendant/v1/alias_service.grpc.pb.h"
 #include "attendant/v1/snapshot_service.grpc.pb.h"
 #include "core/base/fail_point.h"
 #include "tests/service/rpc_details.h"
@@ -31,7 +30,6 @@ class SnapshotServiceTest : public ServerFixture {
     ServerFixture::SetUp();
     CreateShop();
     snapshot_stub_ = v1::SnapshotService::NewStub(channel_);
-    alias_stub_ = v1::AliasService::NewStub(channel_);
   }
 
   template <typename Response>
@@ -139,28 +137,11 @@ class SnapshotServiceTest : public ServerFixture {
     } while (!request.page_token().empty());
     return names;
   }
-  grpc::Status SetAlias(const std::string& alias, const std::string& catalog) {
-    grpc::ClientContext context;
-    v1::SetAliasRequest request;
-    request.set_alias(alias);
-    request.set_catalog(catalog);
-    v1::SetAliasResponse response;
-    return alias_stub_->SetAlias(&context, request, &response);
-  }
-  static v1::AttendRequest Query(const std::string& catalog) {
-    v1::AttendRequest request;
-    request.set_catalog(catalog);
-    auto* floats = request.mutable_query()->mutable_vector()->mutable_floats();
-    floats->add_values(1);
-    floats->add_values(0);
-    return request;
-  }
   std::string FilesOf(const std::string& name) {
     return directory_ / ("snapshots/shop/" + name);
   }
 
   std::unique_ptr<v1::SnapshotService::Stub> snapshot_stub_;
-  std::unique_ptr<v1::AliasService::Stub> alias_stub_;
 };
 
 TEST_F(SnapshotServiceTest, FromCreationToDeletion) {
@@ -206,14 +187,7 @@ TEST_F(SnapshotServiceTest, NoneIsDeletedInPlaceOfAnother) {
   ASSERT_TRUE(Take("shop", "s1").ok());
   ASSERT_TRUE(Restore("shop", "s1", "shop-2").ok());
   ASSERT_TRUE(Take("shop-2", "s1").ok());
-  {
-    grpc::ClientContext context;
-    v1::DeleteCatalogRequest request;
-    request.set_name("shop");
-    v1::DeleteCatalogResponse response;
-    ASSERT_TRUE(
-        catalog_stub_->DeleteCatalog(&context, request, &response).ok());
-  }
+  ASSERT_TRUE(DeleteCatalog("shop").ok());
   ASSERT_TRUE(SetAlias("shop", "shop-2").ok());
   const grpc::Status status = Delete("shop", "s1");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::FAILED_PRECONDITION);

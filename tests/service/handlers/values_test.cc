@@ -31,10 +31,6 @@ std::string OpaqueBytes(int i) {
   return absl::StrCat(bytes, i);
 }
 
-void SetVector(const float* components, int dim, v1::Vector* vector) {
-  vector->mutable_floats()->mutable_values()->Add(components, components + dim);
-}
-
 // A catalog "pictures": keys of 64 components, values of 512, opaque bytes.
 class ValuesTest : public ServerFixture {
  protected:
@@ -69,9 +65,10 @@ class ValuesTest : public ServerFixture {
   v1::Item ItemOf(int i) const {
     v1::Item item;
     item.set_id(absl::StrCat("p", i));
-    SetVector(keys_.data() + i * kKeyDim, kKeyDim,
+    SetVector({keys_.data() + i * kKeyDim, kKeyDim},
               &(*item.mutable_keys())["text"]);
-    SetVector(values_.data() + i * kValueDim, kValueDim, item.mutable_value());
+    SetVector({values_.data() + i * kValueDim, kValueDim},
+              item.mutable_value());
     item.set_opaque_value(OpaqueBytes(i));
     return item;
   }
@@ -108,10 +105,7 @@ class ValuesTest : public ServerFixture {
   }
 
   v1::AttendRequest Request() const {
-    v1::AttendRequest request;
-    request.set_catalog("pictures");
-    SetVector(query_.data(), kKeyDim,
-              request.mutable_query()->mutable_vector());
+    v1::AttendRequest request = Query("pictures", query_);
     request.set_result_count(kValueCount);
     request.set_shortlist_count(kValueCount);
     request.set_weight_scope(v1::WEIGHT_SCOPE_CATALOG);
@@ -119,17 +113,10 @@ class ValuesTest : public ServerFixture {
     return request;
   }
 
-  v1::AttendResponse Ask(const v1::AttendRequest& request) {
-    v1::AttendResponse response;
-    const grpc::Status status = Attend(request, &response);
-    EXPECT_TRUE(status.ok()) << status.error_message();
-    return response;
-  }
-
   void ExpectOpaqueBytes(const char* when) {
     v1::AttendRequest request = Request();
     request.mutable_read_mask()->add_paths("opaque_value");
-    const v1::AttendResponse answer = Ask(request);
+    const v1::AttendResponse answer = Answer(request);
     ASSERT_EQ(answer.items_size(), kValueCount);
     for (const v1::AttendedItem& item : answer.items()) {
       EXPECT_EQ(item.opaque_value(),
@@ -171,7 +158,7 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
   const ReferenceMatrix values = {kValueCount, kValueDim, doubles(values_)};
   const ReferenceAnswer want =
       AttendReference(doubles(query_), keys, values, ScoreKind::kScaledDot, 1);
-  const v1::AttendResponse answer = Ask(Request());
+  const v1::AttendResponse answer = Answer(Request());
 
   // A logit is off by the roundings of its dot product, of which there are at
   // most dim + 1 a term, and of its scale; exp makes that relative, adding its
@@ -225,7 +212,7 @@ TEST_F(ValuesTest, OpaqueBytesComeBackAsTheyWere) {
 TEST_F(ValuesTest, OpaqueBytesComeBackOnlyIfAskedFor) {
   v1::AttendRequest request = Request();
   request.mutable_read_mask()->add_paths("value");
-  const v1::AttendResponse answer = Ask(request);
+  const v1::AttendResponse answer = Answer(request);
   for (const v1::AttendedItem& item : answer.items()) {
     EXPECT_EQ(item.opaque_value(), "");
     EXPECT_TRUE(item.has_value());
@@ -233,17 +220,17 @@ TEST_F(ValuesTest, OpaqueBytesComeBackOnlyIfAskedFor) {
 }
 
 TEST_F(ValuesTest, ChangingAValueChangesNoIdAndNoWeight) {
-  const v1::AttendResponse before = Ask(Request());
+  const v1::AttendResponse before = Answer(Request());
   v1::Item changed = ItemOf(5);
   changed.set_opaque_value("other bytes");
   Rewrite(changed);
-  const v1::AttendResponse with_other_bytes = Ask(Request());
+  const v1::AttendResponse with_other_bytes = Answer(Request());
   for (float& component :
        *changed.mutable_value()->mutable_floats()->mutable_values()) {
     component += 1000;
   }
   Rewrite(changed);
-  const v1::AttendResponse with_other_value = Ask(Request());
+  const v1::AttendResponse with_other_value = Answer(Request());
 
   double weight = 0;
   for (const v1::AttendResponse* after :
