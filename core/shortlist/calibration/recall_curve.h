@@ -1,5 +1,5 @@
-// How wide an index must look for a wanted recall, and what that costs.
-// Internal.
+// Curves of how wide an index must look for a wanted recall, and what that
+// costs. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATION_RECALL_CURVE_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATION_RECALL_CURVE_H_
 

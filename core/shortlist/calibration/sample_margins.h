@@ -1,5 +1,5 @@
-// How far below the score expected of its best keys a query must look for
-// lists. Internal.
+// The margin below the score expected of its best keys within which a query
+// must look for lists. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_CALIBRATION_SAMPLE_MARGINS_H_
 #define ATTENDANT_CORE_SHORTLIST_CALIBRATION_SAMPLE_MARGINS_H_
 
@@ -32,7 +32,7 @@ class SampleMargins {
   // Returns the share of their neighbours that moved keys find within `margin`.
   double RecallAt(float margin) const;
 
-  // What a sample query visits, in the mean.
+  // Lists and keys that a sample query visits, in the mean.
   struct Visits {
     double list_count = 0;
     double key_count = 0;

@@ -57,8 +57,8 @@ class GrowingLists {
   const std::shared_ptr<const IvfTraining> training_;
   RowIndex assigned_end_ = 0;                  // writer only
   std::vector<std::atomic<RowIndex>> newest_;  // by list; -1: none
-  // By row, up to the capacity: the next older row of the same list, or -1, and
-  // the list.
+  // For each row up to the capacity: the next older row of the same list, or
+  // -1, and the list.
   std::vector<RowIndex> older_;
   std::vector<std::int32_t> list_of_;
 };

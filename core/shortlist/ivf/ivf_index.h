@@ -20,8 +20,8 @@ struct IvfOptions {
   // lists, and list_count, target_recall, neighbour_count and seed are the
   // training's. Its score kind and dimension must be those of the keys.
   std::shared_ptr<const IvfTraining> training = nullptr;
-  // With a training: the list of each key (IvfIndex::ListOf), or -1 if it is
-  // not known. Empty: no list is known.
+  // The list of each key in `training` (IvfIndex::ListOf), or -1 if it is not
+  // known. Empty: no list is known.
   std::span<const std::int32_t> known_lists = {};
   // Number of lists, at most the row count. 0 starts with 4 sqrt(row count)
   // lists, or fewer so that a list has 16 rows, and merges them, down to a
@@ -46,8 +46,8 @@ struct IvfOptions {
   // Threads that Build uses, including the caller's; >= 1. The index does not
   // depend on the number. The other threads are busy as long as the caller's.
   int thread_count = 1;
-  // Where the fp32 keys go: into a mapped file of these, so that only the codes
-  // stay in memory. Null: into memory. Used by Build only.
+  // Files that hold the fp32 keys, mapped, so that only the codes stay in
+  // memory. Null: keys stay in memory. Used by Build only.
   ScratchFiles* key_files = nullptr;
   // Set to stop a build early; Build then returns Cancelled. May be null.
   const std::atomic<bool>* cancelled = nullptr;

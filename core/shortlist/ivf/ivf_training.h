@@ -1,4 +1,4 @@
-// What an IVF index learned, without its keys. Internal.
+// The learned part of an IVF index, without its keys. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_IVF_IVF_TRAINING_H_
 #define ATTENDANT_CORE_SHORTLIST_IVF_IVF_TRAINING_H_
 

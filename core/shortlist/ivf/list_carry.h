@@ -1,5 +1,5 @@
-// What the scan of a query in one index leaves for its scans in other indexes
-// of the same training. Internal.
+// State that the scan of a query in one index leaves for its scans in other
+// indexes of the same training. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_IVF_LIST_CARRY_H_
 #define ATTENDANT_CORE_SHORTLIST_IVF_LIST_CARRY_H_
 

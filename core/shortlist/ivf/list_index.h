@@ -117,9 +117,9 @@ class ListIndex : public IvfIndex {
   // codes' errors do not matter.
   static constexpr std::int64_t kRescoreCount = 1000;
 
-  // Which lists a query visits. With a margin: those whose scores are at most
-  // the margin below the score expected of the best sought_count keys, and at
-  // least as many lists as hold key_count keys of the training. Without a
+  // The lists that a query visits. With a margin: those whose scores are at
+  // most the margin below the score expected of the best sought_count keys, and
+  // at least as many lists as hold key_count keys of the training. Without a
   // margin: probe_count lists.
   struct ListChoice {
     std::optional<float> margin;
@@ -128,7 +128,7 @@ class ListIndex : public IvfIndex {
     std::int64_t probe_count = 0;
   };
 
-  // How a query is scanned that sees all or most keys.
+  // The way a query is scanned that sees all or most keys.
   struct Route {
     bool by_code = false;
     bool complete = false;  // all lists are scanned
@@ -136,7 +136,7 @@ class ListIndex : public IvfIndex {
     // exactly probe_count if there is no margin.
     std::optional<float> margin;
     std::int64_t probe_count = 0;
-    // Of a proof: lists read with 8 bits, after which the others are read with
+    // For a proof: lists read with 8 bits, after which the others are read with
     // 4; 0: all with 8.
     std::int64_t near_list_count = 0;
     double eligible_rate = 1;

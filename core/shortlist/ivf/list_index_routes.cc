@@ -13,10 +13,11 @@ namespace {
 // From this many keys on, 4 bits are read first: they then save more than it
 // costs to score the keys from floats that they leave in question.
 constexpr std::int64_t kKeysFor4Bits = 1000;
-// In a proof over at least kKeysForTwoReadings keys, the lists that hold most
-// of the keys near the best are read with 8 bits, and the others with 4. The
-// near lists are this share of all lists, and hold at least kNearKeysPerBest
-// times the wanted number of keys.
+// A proof over at least kKeysForTwoReadings keys reads the lists that hold most
+// of the keys near the best with 8 bits, and the others with 4. The near lists
+// are at least kNearShare of all lists, and enough for kNearKeysPerBest times
+// the wanted number of keys. If they would be more than kMaxNearShare, all
+// lists are read with 8 bits.
 constexpr std::int64_t kKeysForTwoReadings = 20000;
 constexpr double kNearShare = 1.0 / 32;
 constexpr std::int64_t kNearKeysPerBest = 4;

@@ -111,13 +111,14 @@ class KeyCodes {
   void LogitsAt(const CodeQuery& query, const std::int32_t* blocks,
                 std::int64_t count, float* logits) const;
 
-  // Adds a weighted sum of the keys of up to kMaxWeighedBlocks blocks, as 4
-  // bits show them, rotated and divided by the keys' scales:
+  // Adds to `sums` a weighted sum of the keys in up to kMaxWeighedBlocks
+  // blocks, as 4 bits show them, rotated and divided by the keys' scales:
   //   sums[d] += unit x sum of weights[16 b + r] x (16 n + 7.5 - 128 + e_d)
-  // for d in [0, 8 step_count), where n is the high nibble of component d of
-  // row r in blocks[b], and e_d the mean error of component d over all keys.
-  // Without e_d, the errors of the greatest components, which lie where the
-  // steps end, would add up. See WeighCodesKernels.
+  // for d in [0, 8 step_count). The sum is over all b and r; n is the high
+  // nibble of component d of row r in blocks[b], and e_d the mean error of
+  // component d over all keys. Without e_d, the errors of the greatest
+  // components, which lie where the steps end, would add up. See
+  // WeighCodesKernels.
   void AddWeighed(std::span<const std::uint32_t> weights, int plane_count,
                   std::span<const std::int32_t> blocks, double unit,
                   double* sums) const;

@@ -1,4 +1,4 @@
-// How the norms of keys are distributed. Internal.
+// The distribution of the norms of keys. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_KEYS_KEY_NORMS_H_
 #define ATTENDANT_CORE_SHORTLIST_KEYS_KEY_NORMS_H_
 

@@ -75,8 +75,8 @@ class AngularBuckets {
   std::vector<float> directions_;
   std::vector<std::int64_t> offsets_;  // [buckets + 1]
   std::vector<std::int32_t> members_;  // [rounds, keys]
-  // By bucket: the mean product of its keys with its direction, and how far the
-  // best key is expected to exceed the score that follows from it.
+  // For each bucket, the mean product of its keys with its direction, and how
+  // far the best key is expected to exceed the score that follows from it.
   std::vector<float> scores_of_mean_;
   std::vector<float> reaches_;
 };

@@ -74,7 +74,8 @@ class FlatIndex : public KeyIndex {
 
   std::int64_t dim_;
   std::atomic<std::int64_t> row_count_ = 0;  // publishes nothing
-  // Of the rows appended so far, including rows not yet visible to readers.
+  // The greatest norm of the rows appended so far, including rows not yet
+  // visible to readers.
   std::atomic<double> max_norm_ = 0;
   KeyFloats keys_;             // [capacity, dim]; in a file [rows, dim]
   float* writable_keys_;       // keys_ in memory; null: they are in a file

@@ -4,15 +4,16 @@
 // can be interrupted.
 //
 // Inner products are not a distance by which keys could be ordered. Three known
-// graphs fail on keys of different norms:
-// - by greatest product (Morozov, Babenko 2018): all links lead to long keys,
-// and the other keys are lost;
-// - by smallest angle: a walk meets the short keys of a direction before the
-// long ones;
-// - with one more dimension that makes all norms equal (Bachrach et al. 2014):
-// the short keys gather at its pole, far from every query. On keys with norms
-// spread over 10x, a walk met a third of the best, where others met three
-// quarters.
+// graphs fail if norms differ:
+// - Links by greatest product (Morozov, Babenko 2018) all lead to long keys,
+//   and the other keys are lost.
+// - With links by smallest angle, a walk meets the short keys of a direction
+//   before the long ones.
+// - One more dimension that makes all norms equal (Bachrach et al. 2014)
+//   gathers the short keys at its pole, far from every query. On keys with
+//   norms spread over 10x, a walk met a third of the best where others met
+//   three quarters.
+//
 // So if norms differ there are two graphs, by angle and by product, and a walk
 // follows the links of both: the first reaches every key, the second is quick.
 #ifndef ATTENDANT_CORE_SHORTLIST_KINDS_HNSW_INDEX_H_

@@ -32,8 +32,8 @@ struct PqOptions {
   double target_recall = 0.8;
   std::int64_t neighbour_count = 100;
   std::uint64_t seed = 20240607;
-  // Where the fp32 keys go: into a mapped file of these, so that only the codes
-  // stay in memory. Null: into memory. Used by Build only.
+  // Files that hold the fp32 keys, mapped, so that only the codes stay in
+  // memory. Null: keys stay in memory. Used by Build only.
   ScratchFiles* key_files = nullptr;
   // Set to stop a build early; Build then returns Cancelled. May be null.
   const std::atomic<bool>* cancelled = nullptr;

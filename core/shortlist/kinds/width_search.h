@@ -20,14 +20,15 @@
 
 namespace attendant {
 
-// What calibration learned about an index.
+// The curves that calibration learned for an index.
 struct WidthCurve {
   RecallCurve recall;
   CostCurve cost;  // nanoseconds, as KeyRows::CostOfFloats
 };
 
 struct FoundKeys {
-  // Of eligible rows, each once, in an order that depends only on the query.
+  // Positions of eligible rows, each once, in an order that depends only on the
+  // query.
   std::vector<std::int32_t> positions;
   // KeyScorer's similarities of `positions`; empty: not scored yet.
   std::vector<float> similarities;

@@ -20,9 +20,9 @@ namespace attendant {
 // thread-safe.
 struct ListMeans {
   std::int64_t dim = 0;
-  // Of the keys that each list was learned from, normalised under COSINE: their
-  // mean, and how far the best of them is expected to score above the mean for
-  // a query of norm 1 (see InvertedLists::Summarise).
+  // Statistics of the keys that each list was learned from, normalised under
+  // COSINE: their mean, and how far the best of them is expected to score above
+  // the mean for a query of norm 1 (see InvertedLists::Summarise).
   AlignedBuffer<float> means;  // [lists, dim]
   std::vector<float> reaches;  // [lists]
   std::vector<float> counts;   // [lists], number of those keys

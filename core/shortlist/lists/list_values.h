@@ -56,8 +56,8 @@ class ListValues {
   // Means over the values of a list.
   struct Means {
     double square = 0;  // of the values' squared norms
-    // Of the codes' squared scales, times the key's norm or its square if the
-    // codes are of normalised keys.
+    // Means of the codes' squared scales, times the key's norm or its square if
+    // the codes are of normalised keys.
     double scale_square_norm = 0;
     double scale_square_norm_square = 0;
   };

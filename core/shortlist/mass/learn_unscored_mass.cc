@@ -115,7 +115,8 @@ class UnscoredMassLearner {
     return log_sums_.data() + (of_query * lists_.list_count() + list) *
                                   static_cast<std::int64_t>(kSharpnessCount);
   }
-  // The first of every StrideOf(rate) keys is eligible.
+  // Returns the stride of eligible keys: the first of every such number of keys
+  // is eligible.
   static std::int64_t StrideOf(int rate) {
     return std::int64_t{1} << (2 * rate);
   }
@@ -588,8 +589,8 @@ class UnscoredMassLearner {
     }
     if (needed.empty()) return kMinUnseenFactor;
     std::sort(needed.begin(), needed.end());
-    // Of n numbers and one more from the same source, each is equally likely to
-    // be the greatest.
+    // Each of n + 1 numbers from the same source is equally likely to be the
+    // greatest.
     const auto count = static_cast<double>(needed.size());
     const double at = std::min(count, std::ceil(kCoverage * (count + 1)));
     return std::max(kMinUnseenFactor, needed[static_cast<std::size_t>(at) - 1]);

@@ -1,5 +1,5 @@
-// What is known of the lists that queries do not visit; relearned from the
-// queries that are asked. Internal.
+// Knowledge of the lists that queries do not visit, relearned from the queries
+// that are asked. Internal.
 #ifndef ATTENDANT_CORE_SHORTLIST_MASS_LEARNED_MASS_H_
 #define ATTENDANT_CORE_SHORTLIST_MASS_LEARNED_MASS_H_
 

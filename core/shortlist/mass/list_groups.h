@@ -40,21 +40,22 @@ struct ListGroupsInput {
   std::vector<std::int64_t> eligible_counts;
 };
 
-// Lists are treated in three ways.
+// Lists are treated in three ways:
 // - The lists that the query visits, those of known keys, and those with the
-// greatest predicted mass are scored by their codes. Their weight is the sum of
-// exp(logit) by code.
-// - Of the others kDraws lists are drawn in proportion to M^kTemper, where M is
-// a list's predicted mass (see UnscoredMass), and scored too.
+//   greatest predicted mass are scored by their codes. Their weight is the sum
+//   of exp(logit) by code.
+// - Of the other lists kDraws are drawn in proportion to M^kTemper, where M is
+//   a list's predicted mass (see UnscoredMass), and scored too.
 // - Each remaining list weighs M, times the mean ratio of the drawn lists' sums
-// to their M, times the share of its keys that is eligible. The codes of such a
-// list are read only when something is drawn from it.
-// Within a list keys are drawn by their codes of 8 bits.
+//   to their M, times the share of its keys that is eligible. Its codes are
+//   read only when something is drawn from it.
 //
-// The distance from the softmax is estimated from the drawn lists, whose ratios
-// are a sample of those of the rest; from the errors of codes, taken as normal;
-// and from how much lists that were not visited may hold beyond what was drawn,
-// as learned by UnscoredMass.
+// Within a list, keys are drawn by their codes of 8 bits.
+//
+// The distance from the softmax is estimated from three sources: the drawn
+// lists, whose ratios are a sample of those of the rest; the errors of codes,
+// taken as normal; and how much lists that were not visited may hold beyond
+// what was drawn, as learned by UnscoredMass.
 class ListGroups : public KeyGroups {
  public:
   // Lists that are scored for their predicted mass, in addition to those
@@ -85,7 +86,7 @@ class ListGroups : public KeyGroups {
     std::size_t begin = 0;  // its keys are [begin, end) of rows_ and logits_
     std::size_t end = 0;
     double log_sum = 0;  // of exp(logit); -infinity without keys
-    // Of the error of a logit, weighted as the keys are.
+    // Variance of the error of a logit, weighted as the keys are.
     double variance = 0;
   };
   // A list that was drawn and represents others.

@@ -63,7 +63,7 @@ struct GrowingPart {
   std::int64_t rest_count = 0;  // eligible rows in lists that were not visited
 };
 
-// What a query knows after it has visited some lists.
+// The state of a query after it has visited some lists.
 struct VisitedMass {
   std::span<const float> query;  // [dim]
   double logit_factor = 1;
@@ -192,7 +192,7 @@ class UnscoredMass {
   // Number of draws that must hold eligible keys for a guess to be possible.
   static constexpr std::int64_t kMinEligibleDraws = 8;
 
-  // How far a guess may be trusted.
+  // The measured accuracy of a guess.
   struct Trust {
     // Mean of log(true sum / sum of M), and the root mean square about the
     // mean.
@@ -236,7 +236,7 @@ class UnscoredMass {
     void ExpsOfKeys(float power, float max, std::vector<float>& of_key) const;
   };
 
-  // What the draws say of the sum, relative to exp(max).
+  // Estimates of the sum from draws, relative to exp(max).
   struct Draws {
     float max = 0;
     double sum = 0;

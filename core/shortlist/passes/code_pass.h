@@ -46,8 +46,8 @@ struct CodePassOptions {
   // order.
   double precision = 0;
   // With a precision: 8 bits are read as quickly as 4, so they are used if the
-  // fewest draws suffice with them. Then rescore_count must be 0, unless values
-  // are pooled.
+  // fewest draws suffice with them. rescore_count is then ignored, unless
+  // values are pooled.
   bool few_codes = false;
   // Share, in these lists, of the keys that the precision applies to.
   double key_share = 1;
@@ -126,7 +126,7 @@ class CodePass {
   // room for capacity_ keys and one more take.
   struct Kept {
     std::vector<float> logits;   // by code, corrected for the mean of exp
-    std::vector<float> margins;  // until SortKept, as are uppers
+    std::vector<float> margins;  // valid until SortKept, like uppers
     std::vector<float> uppers;   // logits plus margins
     std::vector<std::int32_t> positions;
     std::size_t size = 0;
@@ -208,9 +208,9 @@ class CodePass {
   // codes stand for.
   bool FewestDrawsSuffice(CodeBits bits) const;
   std::int64_t MostDraws() const;
-  // What drawn keys say of the keys left to codes, relative to the weight of
-  // their codes: the mean of their sum with its variance, and the errors of the
-  // other sums.
+  // Estimates from drawn keys of the sums over the keys left to codes, relative
+  // to the weight of their codes: the mean ratio with its variance, and the
+  // errors of the other sums.
   struct Drawn {
     double mean = 0;
     double variance = 0;
@@ -230,9 +230,9 @@ class CodePass {
     double fine = 0;
   };
   Squares RestSquares(const SoftmaxPartition& rest) const;
-  // How many keys of a take have the same code, in the mean; see KeyCodes.
+  // Returns the mean of KeyCodes::RepeatsOf over the keys of a take.
   double RepeatsOf(const Taken& taken) const;
-  // As RepeatsOf, for the list of a key.
+  // Returns KeyCodes::RepeatsOf of the list of a key.
   double RepeatsAt(std::int32_t position) const {
     const KeyCodes& codes = lists_->codes;
     return codes.has_repeats() ? codes.RepeatsOf(lists_->ListAt(position)) : 1;
@@ -278,8 +278,8 @@ class CodePass {
   float threshold_ = 0;  // of what may be kept, margin included
   std::size_t capacity_ = 0;
   Kept kept_;
-  // Whether the code of a kept key is so near to the threshold that it makes up
-  // for keys below it that weigh too little.
+  // Nonzero if the code of a kept key is so near to the threshold that it makes
+  // up for keys below it that weigh too little.
   std::vector<std::uint8_t> kept_near_cut_;
   // Scratch.
   std::vector<float> lowers_;

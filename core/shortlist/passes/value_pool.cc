@@ -19,8 +19,8 @@ constexpr float GreatestWeight(int planes) {
 // Rounding may move a chunk's weights by this share, as root mean squares,
 // which is less than the error of codes of 4 bits. Fewer planes are faster.
 constexpr double kRoundingShare = 0.02;
-// What may be left of a sum of floats, as a share of it, after all of it was
-// subtracted again.
+// Residue of a sum of floats, as a share of it, after all of it was subtracted
+// again.
 constexpr double kResidueShare = 0x1p-17;
 
 // Returns the least number of planes that rounds `count` weights well enough.

@@ -61,12 +61,12 @@ struct KeyProjection {
 // caller states no precision.
 inline constexpr double kUnstatedPrecision = 0.02;
 
-// How far a scan looks that need not be exhaustive.
+// Goals of a scan that need not be exhaustive.
 struct ScanGoals {
   // Mean recall of the k best, in (0, 1]; 1 means proven. 0: the recall that
   // the index was built for.
   double recall = 0;
-  // In place of recall, for experts: lists of IVF, candidates of HNSW, buckets
+  // Replaces `recall`, for experts: lists of IVF, candidates of HNSW, buckets
   // of LSH, rescored keys of PQ. 0: unset.
   std::int64_t probe_count = 0;
   // Wanted error of the log partition, which 95 % of queries hold. 0: whatever
@@ -76,7 +76,8 @@ struct ScanGoals {
   bool certified = false;
 };
 
-// What to score and how. Everything that it points to must outlive the scan.
+// A query: what to score and how. Everything that it points to must outlive the
+// scan.
 struct ScanQuery {
   // [dim], finite; of norm 1 under COSINE; W q under ADDITIVE.
   std::span<const float> query;
@@ -103,11 +104,11 @@ struct ScanQuery {
   const Interrupt* interrupt = nullptr;
 };
 
-// What a scan knows of the error of the values that it pooled from codes. The
-// sum of exp(logit) x (value - m), over the rows that were not scored from
-// floats, is off by a random vector. Let v(i) be the variance of row i's
-// exp(logit) as it was taken, and m any vector; the square norm of the error is
-// the sum of two parts:
+// The estimated error of the values that a scan pooled from codes. The sum of
+// exp(logit) x (value - m), over the rows that were not scored from floats, is
+// off by a random vector. Let v(i) be the variance of row i's exp(logit) as it
+// was taken, and m any vector; the expected square norm of the error is the sum
+// of two parts, given as logs:
 //   log_weight_variance: sum of v(i), times the mean of |value - m|^2;
 //   log_rounding_variance: what the rounding of the values adds.
 struct PooledError {
@@ -118,8 +119,9 @@ struct PooledError {
   double mean_square = 0;  // of the values' norms, weighed alike
 };
 
-// What a scan knows of the sum of exp(logit) over all eligible rows, in
-// addition to the partition in the state, which is its best guess.
+// The outcome of a scan, and what it knows of the sum of exp(logit) over all
+// eligible rows in addition to the partition in the state, which is its best
+// guess.
 struct ScanStats {
   std::int64_t scored_count = 0;
   std::int64_t visited_list_count = 0;
@@ -148,8 +150,8 @@ struct ScanStats {
   std::optional<PooledError> pooled_error = std::nullopt;
 };
 
-// What the scans of one query in several indexes share, and complete together
-// at the end.
+// Work that the scans of one query in several indexes share, and complete
+// together at the end.
 class ScanCarry {
  public:
   virtual ~ScanCarry() = default;
@@ -170,7 +172,7 @@ struct ScanTask {
   absl::StatusOr<ScanStats> stats = ScanStats();  // set by the scan
 };
 
-// How an index was tuned when it was built.
+// The tuning that an index got when it was built.
 struct IndexTuning {
   std::int64_t list_count = 0;  // 0: the index has no lists
   // ScanGoals::probe_count of a scan without goals; 0: not applicable.

@@ -38,7 +38,7 @@ class VisitedKeys {
             (position & 63)) &
            1;
   }
-  // In the order in which they were added.
+  // The positions in the order in which they were added.
   std::span<const std::int32_t> positions() const { return positions_; }
 
  private:
