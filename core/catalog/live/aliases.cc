@@ -17,13 +17,13 @@ absl::Status NoSuchAlias(absl::string_view alias) {
                      {{"alias", alias}});
 }
 
-// "names catalog 'blue'", "does not exist".
+// Returns "names catalog 'blue'" or "does not exist".
 std::string Describe(absl::string_view target) {
   if (target.empty()) return "does not exist";
   return absl::StrCat("names catalog '", target, "'");
 }
 
-// Each of the two is a catalog, or empty: the alias does not exist.
+// `expected` and `target` are catalogs, or empty if the alias does not exist.
 absl::Status CheckExpected(absl::string_view alias, absl::string_view expected,
                            absl::string_view target) {
   if (expected == target) return absl::OkStatus();
@@ -56,7 +56,8 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
               "CATALOG_EXISTS"),
           {{"catalog", alias}});
     }
-    // Who expects something of it must know; who does not may replace it.
+    // A caller with an expectation must learn of the damage; one without may
+    // replace the alias.
     if (expected.has_value()) {
       ATTENDANT_RETURN_IF_ERROR(found->second.damage);
     }
@@ -72,7 +73,7 @@ absl::StatusOr<CatalogSet::AliasMove> CatalogSet::SetAlias(
   entry = Entry();
   entry.is_alias = true;
   entry.target = target->first;
-  // Nobody meets the catalog by its new name before that is durable.
+  // The new target becomes visible only after it is durable.
   ATTENDANT_FAIL_POINT_OR_RETURN("alias.before_record");
   ATTENDANT_RETURN_IF_ERROR(store_->PutAlias(alias, target->first));
   ATTENDANT_FAIL_POINT("alias.after_record");

@@ -10,7 +10,7 @@
 namespace attendant {
 namespace {
 
-// Until what had no memory is tried again.
+// Delay before a task that ran out of memory is retried.
 constexpr absl::Duration kRetryTime = absl::Seconds(1);
 
 const char* ThreadName(Lane lane) {
@@ -27,7 +27,7 @@ const char* ThreadName(Lane lane) {
   return "";
 }
 
-// False if there was none for it.
+// Returns false if the task ran out of memory.
 bool HadMemory(const std::function<void()>& run) {
   try {
     run();
@@ -79,7 +79,7 @@ void BackgroundWorker::Hurry(const void* owner, Lane lane) {
 void BackgroundWorker::Remove(const void* owner) {
   MutexLock lock(&mutex_);
   while (true) {
-    // Those that run may have added more.
+    // Running tasks may have added more.
     std::erase_if(tasks_,
                   [owner](const Task& task) { return task.owner == owner; });
     if (!IsRunning(owner)) return;
@@ -110,7 +110,7 @@ void BackgroundWorker::Run(Lane lane) {
       changed_.WaitWithTimeout(&mutex_, TimeUntil(next->due));
       continue;
     }
-    std::list<Task> task;  // one
+    std::list<Task> task;  // at most one
     task.splice(task.end(), tasks_, next);
     running_owner = task.front().owner;
     mutex_.Unlock();

@@ -21,7 +21,7 @@
 namespace attendant {
 namespace {
 
-// Of a database without items, and the first rows.
+// The memory of a database without items, and of the first rows.
 constexpr std::int64_t kNewCatalogBytes = std::int64_t{1} << 20;
 
 absl::Status NoSuchCatalog(absl::string_view name) {
@@ -31,7 +31,8 @@ absl::Status NoSuchCatalog(absl::string_view name) {
                      {{"catalog", name}});
 }
 
-// OK if each encoder serves a field of the schema, once, in its dimension.
+// OK if each encoder serves a field of the schema, at most one per field, and
+// has the field's dimension.
 absl::Status ValidateEncoders(
     const CatalogSchema& schema,
     const std::vector<CatalogSet::FieldEncoder>& encoders) {
@@ -67,8 +68,8 @@ absl::Status SetEncoders(LiveCatalog& catalog, const CatalogSchema& schema,
   return catalog.SetEncoders(std::move(of_fields));
 }
 
-// Of the models of a schema's key fields, before they are stored: catalogs
-// whose models are there already are opened.
+// Checks the models of a schema's key fields before they are stored. Catalogs
+// whose models are already stored are opened without this check.
 absl::Status CheckIndexable(const std::vector<NamedModel>& models) {
   for (std::size_t f = 0; f < models.size(); ++f) {
     if (models[f].model == nullptr) continue;
@@ -78,8 +79,9 @@ absl::Status CheckIndexable(const std::vector<NamedModel>& models) {
   return absl::OkStatus();
 }
 
-// Of temperatures that are not what they were `before`, a key field each where
-// there was one: with those whose inverse is no float, no query has a logit.
+// Checks temperatures that differ from `before`, which has the previous key
+// fields, if any. If the inverse of a temperature overflows a float, no query
+// has a logit.
 absl::Status CheckTemperatures(const std::vector<KeyFieldSchema>& key_fields,
                                const std::vector<KeyFieldSchema>& before) {
   constexpr double kGreatest = std::numeric_limits<float>::max();
@@ -98,7 +100,8 @@ absl::Status CheckTemperatures(const std::vector<KeyFieldSchema>& key_fields,
   return absl::OkStatus();
 }
 
-// The first of them that `there` lacks by its name; empty: it has all.
+// Returns the name of the first field in `asked` that is missing in `there`;
+// empty if there is none.
 template <typename Field>
 std::string NameOfMissing(const std::vector<Field>& asked,
                           const std::vector<Field>& there) {
@@ -111,8 +114,9 @@ std::string NameOfMissing(const std::vector<Field>& asked,
   return "";
 }
 
-// How the schema that is asked for differs from the one there is in what stays
-// as it was made, as "it has no attribute 'price'"; empty if it does not.
+// Describes how the requested schema differs from the existing one in parts
+// that are fixed at creation, as in "it has no attribute 'price'"; empty if it
+// does not.
 std::string FixedDifference(const CatalogSchema& there,
                             const CatalogSchema& asked) {
   if (const auto name = NameOfMissing(asked.key_fields, there.key_fields);
@@ -195,7 +199,7 @@ absl::StatusOr<std::unique_ptr<CatalogSet>> CatalogSet::Open(
     }
   }
   for (const auto& [alias, target] : list.aliases) {
-    // A catalog's name is the catalog's.
+    // A catalog takes precedence over an alias of the same name.
     const auto [at, inserted] = catalogs->try_emplace(alias);
     if (!inserted) continue;
     at->second.is_alias = true;
@@ -220,7 +224,7 @@ absl::StatusOr<std::vector<NamedModel>> CatalogSet::ResolveModels(
     if (!found.ok()) {
       return PrefixField(found.status(), absl::StrCat(path, ": "));
     }
-    // The model lives as long as its version.
+    // Shares ownership with the version.
     models[f].model =
         std::shared_ptr<const AttentionModel>(*found, &(*found)->model);
     ATTENDANT_RETURN_IF_ERROR(ValidateModelFits(
@@ -238,32 +242,32 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
                              ResolveModels(schema));
   ATTENDANT_ASSIGN_OR_RETURN(std::unique_ptr<CatalogStore> store,
                              store_->OpenCatalog(record));
-  // Opened with the models that answered last, whose keys memory had room for
-  // and whose index may be in files; others are then to be swapped in, as
-  // before the restart.
+  // Opens the catalog with the models that answered last: memory had room for
+  // their keys, and their index may be in files. Other models are swapped in
+  // afterwards, as they would have been before the restart.
   CatalogRecord last = record;
   for (KeyFieldSchema& field : last.schema.key_fields) {
     absl::StatusOr<std::optional<ModelName>> active =
         store->GetActiveModel(field.name);
-    // Damaged, it says nothing: which items there are is told elsewhere.
+    // A damaged entry is ignored; it does not affect the items.
     if (absl::IsDataLoss(active.status())) continue;
     ATTENDANT_RETURN_IF_ERROR(active.status());
     if (active->has_value()) field.model = **std::move(active);
   }
   absl::StatusOr<std::vector<NamedModel>> last_models =
       ResolveModels(last.schema);
-  // May be sound, as its keys in files are.
+  // The model may be intact, and so may its keys in files.
   if (absl::IsUnavailable(last_models.status()) ||
       absl::IsResourceExhausted(last_models.status())) {
     return last_models.status();
   }
   if (!last_models.ok()) {
-    // One was deleted while it was in nobody's use, or is damaged: it is not to
-    // come back over the index of another.
+    // A model was deleted while it was not in use, or is damaged. Its entry is
+    // replaced, so that it cannot return over the index of another model.
     last = record;
     last_models = models;
     for (const KeyFieldSchema& field : record.schema.key_fields) {
-      // After an error the next start does the same.
+      // If this fails, the next start repeats it.
       store->PutActiveModel(field.name, field.model).IgnoreError();
     }
   }
@@ -350,13 +354,13 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   record.name = std::string(name);
   record.uid = NewUid();
   record.schema = schema;
-  // Which version "the newest" is, is settled now.
+  // Resolves which version "the newest" is.
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<NamedModel> models,
                              ResolveModels(record.schema));
   ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));
   record.create_time = options_.clock->Now();
-  // The record last: what a crash leaves before it is no catalog yet, and its
-  // files go at the next start.
+  // The record is stored last: without it a crash leaves no catalog, and the
+  // next start removes the files.
   absl::StatusOr<std::shared_ptr<LiveCatalog>> opened = OpenCatalog(record);
   if (!opened.ok()) {
     store_->RemoveFiles(record).IgnoreError();
@@ -374,7 +378,7 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
   }();
   if (!status.ok()) {
     catalog->Discard();
-    // After a record that may be found at the next start its files stay.
+    // If the next start may find the record, its files must stay.
     if (!begun) store_->RemoveFiles(record).IgnoreError();
     return status;
   }
@@ -460,11 +464,11 @@ absl::Status CatalogSet::Update(absl::string_view name,
 
 absl::Status CatalogSet::Delete(absl::string_view name) {
   ATTENDANT_ASSIGN_OR_RETURN(const Entry entry, Remove(name));
-  // Without the lock: an index build that ends in what time of the processor
-  // queries leave is waited for, and reads of the store. All of it is found by
-  // the uid: whatever gets the name meanwhile is another catalog.
+  // Without the lock, since Discard waits for store reads and for an index
+  // build, which runs only in spare processor time. Everything is identified by
+  // uid: a catalog that gets the name meanwhile is another one.
   if (entry.catalog != nullptr) entry.catalog->Discard();
-  // The catalog is gone; files that can't be removed go at the next start.
+  // The catalog is gone; the next start removes files that remain.
   store_
       ->RemoveFiles(entry.catalog != nullptr ? entry.catalog->record()
                                              : entry.damaged_record)
@@ -488,8 +492,8 @@ absl::StatusOr<CatalogSet::Entry> CatalogSet::Remove(absl::string_view name) {
             kCatalogHasAlias),
         {{"catalog", found->first}, {"alias", alias}});
   }
-  // First what may fail: until it is durable the catalog is served on, and from
-  // then on there must be the memory to end that.
+  // Allocates first: the catalog is served until its removal is durable, and
+  // after that nothing may fail.
   auto next = std::make_shared<Catalogs>(*now);
   next->erase(found->first);
   ATTENDANT_FAIL_POINT_OR_RETURN("drop.before_record");
@@ -513,7 +517,7 @@ bool CatalogSet::Uses(const Entry& entry, const ModelName& model) {
 }
 
 absl::Status CatalogSet::DeleteModel(const ModelName& name) {
-  // No catalog begins to use the model meanwhile.
+  // Under the lock, so that no catalog starts to use the model.
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   for (const auto& [catalog_name, entry] : *now) {

@@ -18,18 +18,19 @@
 namespace attendant {
 namespace {
 
-// Segments double up to this, so that a small catalog costs little memory.
+// Segment capacities double up to kMaxCapacity, so that a small catalog uses
+// little memory.
 constexpr std::int64_t kFirstCapacity = 1024;
 constexpr std::int64_t kMaxCapacity = 65536;
 
-// True if no component is greater than `limit` in size.
+// True if the absolute value of every component is at most `limit`.
 bool Within(std::span<const float> key, float limit) {
   return std::all_of(key.begin(), key.end(), [limit](float component) {
     return std::abs(component) <= limit;
   });
 }
 
-// Null: the field has none.
+// Returns null if the field has no encoder.
 absl::StatusOr<std::shared_ptr<const TextEncoder>> StoredEncoder(
     const CatalogStore& store, const KeyFieldSchema& field) {
   ATTENDANT_ASSIGN_OR_RETURN(const std::string bytes,
@@ -37,7 +38,7 @@ absl::StatusOr<std::shared_ptr<const TextEncoder>> StoredEncoder(
   if (bytes.empty()) return nullptr;
   ATTENDANT_ASSIGN_OR_RETURN(TextEncoder encoder,
                              TextEncoder::Deserialize(bytes));
-  // A snapshot may have been made by anyone.
+  // A snapshot may come from an untrusted source.
   if (encoder.parts().dim != field.dim) {
     return absl::DataLossError(absl::StrCat(
         "the text encoder of key field '", field.name, "' is of ",
@@ -106,7 +107,7 @@ LiveCatalog::~LiveCatalog() {
 }
 
 void LiveCatalog::EndBackgroundWork() {
-  // Who saw that it is not closing adds a task before it lets go of the lock.
+  // A thread that saw closing_ false adds its task before it releases the lock.
   {
     MutexLock lock(&mutex_);
     stop_learning_ = true;
@@ -152,7 +153,8 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
           path(), "a component too large for the field's model",
           absl::StrCat("components of at most ", key_limits_[f], " in size"));
     }
-    // Here and not in ValidateItem, which what is stored must pass as well.
+    // Checked here and not in ValidateItem, because stored items must pass that
+    // too.
     if (field.score_kind != ScoreKind::kCosine) continue;
     if (const double norm = Norm(key);
         norm < kMinCosineNorm || norm > kMaxCosineNorm) {
@@ -168,8 +170,8 @@ absl::Status LiveCatalog::CheckKeyLimits(const Item& item) const {
 void LiveCatalog::StartSegment(Snapshot& next) {
   bool has_lists = false;
   for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
-    // Where lists are going, nothing is sealed, and small segments would only
-    // be many.
+    // Fields that are leaving IVF have no lists to seal to, and small segments
+    // would only add up.
     has_lists |=
         !next.segments.empty() && next.wanted_indexes[f] == IndexKind::kIvf &&
         next.QueriedIndex(0, static_cast<int>(f)).kind() == IndexKind::kIvf;
@@ -194,7 +196,8 @@ void LiveCatalog::ResolveWantedIndexes(Snapshot& next) const {
   for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
     IndexKind kind = next.schema->key_fields[f].index_kind;
     if (kind == IndexKind::kAuto) {
-      // Half as many keys end it: a catalog about the limit keeps its index.
+      // Hysteresis: a catalog near the limit keeps its index until the number
+      // of keys falls to half of it.
       const std::int64_t least = next.wanted_indexes[f] == IndexKind::kIvf
                                      ? options_.auto_ivf_min_count / 2
                                      : options_.auto_ivf_min_count;
@@ -251,11 +254,12 @@ absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
     if (models[f].model == snapshot.models[f].model) continue;
     const bool is_cosine =
         snapshot.schema->key_fields[f].score_kind == ScoreKind::kCosine;
-    // Keys need hardly ever be looked at: limits are near the greatest float.
+    // Keys rarely need to be checked one by one: limits are near the greatest
+    // float.
     const float least_norm = models[f].key_limit / 2;
     for (const SegmentView& view : snapshot.segments) {
       const KeyIndex& index = *view.segment->indexes[f];
-      // Of COSINE that may be the norm of normalised keys.
+      // For COSINE, max_norm may be that of normalised keys.
       if (!is_cosine && index.max_norm() < least_norm) continue;
       for (RowIndex row = 0; row < view.row_end; ++row) {
         if (!view.IsLive(row) || 1 / index.inverse_norm(row) < least_norm ||
@@ -274,7 +278,7 @@ absl::Status LiveCatalog::CheckKeys(const Snapshot& snapshot,
 }
 
 void LiveCatalog::RaiseKeyLimits() {
-  // A merge may be at work for a model that is not wanted any more.
+  // A merge may be working with a model that is no longer wanted.
   if (merging_ != nullptr) return;
   for (std::size_t f = 0; f < key_limits_.size(); ++f) {
     key_limits_[f] =
@@ -288,7 +292,8 @@ absl::Status LiveCatalog::SetDefaults(
     std::vector<NamedModel> models, absl::FunctionRef<absl::Status()> store) {
   std::vector<NamedModel> accepted = models;
   {
-    // First the limit, so that no write gets by while keys are looked at.
+    // Lowers the limit first, so that no write slips through while keys are
+    // checked.
     MutexLock lock(&mutex_);
     accepted_models_.swap(accepted);
     for (std::size_t f = 0; f < models.size(); ++f) {
@@ -296,7 +301,7 @@ absl::Status LiveCatalog::SetDefaults(
     }
   }
   bool stored = false;
-  // Whatever ends it, the want of memory too.
+  // Runs however the call ends, including std::bad_alloc.
   const absl::Cleanup end = [&] {
     MutexLock lock(&mutex_);
     if (!stored) accepted_models_.swap(accepted);
@@ -304,7 +309,8 @@ absl::Status LiveCatalog::SetDefaults(
   };
   std::shared_ptr<const Snapshot> now;
   {
-    // What a restart is to go on with, before anything names another.
+    // Records the model that a restart should use, before anything names
+    // another.
     MutexLock lock(&mutex_);
     now = current_;
     for (std::size_t f = 0; f < models.size(); ++f) {
@@ -325,7 +331,7 @@ absl::Status LiveCatalog::SetDefaults(
   stored = true;
   MutexLock lock(&mutex_);
   try {
-    // Of what was written meanwhile: it can't be there before.
+    // Also covers keys written meanwhile, so it cannot be done earlier.
     PublishDefaults(std::move(schema), std::move(models));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
@@ -365,16 +371,16 @@ void LiveCatalog::PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
     if (active.model != wanted.model &&
         ChangesStoredKeys(active.model.get(), wanted.model.get())) {
       if (!next->segments.empty()) continue;
-      // If that fails, a restart begins with the one before once more, and
-      // builds anew what this one has built by then.
+      // If that fails, a restart begins with the previous model again, and
+      // rebuilds what has been built until then.
       NoteActiveModel(f, wanted.name).IgnoreError();
     }
-    // Without keys to project it is there at once.
+    // If there are no keys to project, the model takes effect immediately.
     active = wanted;
   }
   wanted_models_ = std::move(models);
   Publish(std::move(next));
-  // What failed before may be what is changed here.
+  // This change may remove the cause of an earlier failure.
   merge_pause_ = {};
   try {
     if (Plan(/*settled=*/true).needed()) {
@@ -383,7 +389,7 @@ void LiveCatalog::PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
       ScheduleDue();
     }
   } catch (const std::bad_alloc&) {
-    // The next write schedules it: this is done.
+    // The next write schedules it; the change itself is done.
   }
 }
 
@@ -447,7 +453,7 @@ MemoryParts LiveCatalog::memory() const {
 
 StoreFigures LiveCatalog::store_figures() const {
   StoreFigures figures;
-  // After Close there are none.
+  // Left at 0 after Close.
   ReadStore([&](const CatalogStore& store) {
     figures = store.figures();
     return absl::OkStatus();

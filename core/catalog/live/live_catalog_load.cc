@@ -1,4 +1,4 @@
-// How a LiveCatalog comes back: from files of its segments, or from its items.
+// Restores a LiveCatalog from the files of its segments, or from its items.
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -17,14 +17,15 @@ namespace {
 
 constexpr absl::string_view kKeysInMemory = "keys that can't go to files";
 
-// Keys that should go to files which can't be made, as on a full disk, are in
-// memory, if `memory` (null: any) has room; keys_in_memory says why.
+// Loads segments. If files for keys cannot be created, for example on a full
+// disk, the keys are kept in memory, provided `memory` (null: unlimited) has
+// room, and keys_in_memory says why.
 absl::StatusOr<std::optional<SegmentFiles::Loaded>> LoadFiles(
     const Snapshot& empty, MemoryBudget* memory, SegmentFiles& files,
     absl::Status& keys_in_memory) {
   auto loaded = files.Load(empty);
   const auto& fields = empty.schema->key_fields;
-  // What else can't be read can't be read the second time either.
+  // Other read errors would only occur again.
   if (loaded.ok() || absl::IsDataLoss(loaded.status()) ||
       std::none_of(
           fields.begin(), fields.end(),
@@ -51,11 +52,11 @@ absl::Status LiveCatalog::LoadItems() {
   if (!loaded.ok() || !*loaded) {
     recovery_ = {.files_not_used = loaded.status()};
     growing_ = {};
-    // What can't be read now, for want of file handles or of rights, may be
-    // sound, and is in nobody's way until it is written anew.
+    // Files that cannot be read now, for lack of file handles or permissions,
+    // may be intact. They do no harm until they are written again.
     if (loaded.ok() || absl::IsDataLoss(loaded.status())) {
       if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
-      // What can't be removed stays as what can't be read does.
+      // Files that cannot be removed stay too, like those that cannot be read.
       save_status_.Store(
           std::make_shared<const absl::Status>(segment_files_->Clear()));
       if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
@@ -96,7 +97,7 @@ absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
   next.segments = std::move(loaded->segments);
   for (std::size_t f = 0; f < next.wanted_indexes.size(); ++f) {
     if (next.segments.empty()) break;
-    // AUTO keeps the index that there is.
+    // AUTO keeps the existing index.
     next.wanted_indexes[f] = next.QueriedIndex(0, static_cast<int>(f)).kind();
   }
   recovery_.segment_count = static_cast<std::int64_t>(next.segments.size());
@@ -152,7 +153,7 @@ absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
       const absl::Status status = index->MoveKeys(store_->scratch_files());
       if (status.ok()) continue;
       recovery_.keys_in_memory = status;
-      // As many again are next, and twice as many while segments double.
+      // As many keys again come next, and twice as many while segments double.
       if (const absl::Status memory =
               ReserveMemory(kKeysInMemory, 2 * index->memory_bytes()).status();
           !memory.ok()) {

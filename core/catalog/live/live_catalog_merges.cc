@@ -1,5 +1,4 @@
-// Background work of a LiveCatalog: what becomes of its segments, and the files
-// that keep them.
+// Background work of a LiveCatalog: seals, merges, learning and segment files.
 #include <malloc.h>
 
 #include <algorithm>
@@ -20,19 +19,19 @@
 namespace attendant {
 namespace {
 
-// Times, a millisecond apart, that a merge looks whether what it has merged is
-// read still: queries take less.
+// How often, a millisecond apart, a merge checks whether the segments it has
+// merged are still being read. Queries take less time than that.
 constexpr int kFreeLooks = 50;
-// What takes so many times less than it frees is done whether memory has room
-// or not: where it is full, deletes would else free nothing.
+// A merge that needs at most 1 / kShrinkage of the memory it frees runs even if
+// memory is full; otherwise deletes would never free any.
 constexpr std::int64_t kShrinkage = 4;
-// Of merges that leave this many rows, freed memory is given back. They take
+// Merges that leave this many rows return freed memory to the system. They take
 // seconds.
 constexpr std::int64_t kLongCount = 100000;
 
-// Queries do as well without learning anew, and without what takes long: behind
-// it small segments are merged meanwhile. Without those merges they become
-// slow, and so they are without any index.
+// Queries do not depend on retraining or on long merges, during which small
+// segments are still merged. Without merges of small segments, and without any
+// index, they become slow.
 Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
   if (!SegmentFiles::AnyTrained(snapshot)) return Share::kLow;
   std::int64_t row_count = 0;
@@ -42,7 +41,7 @@ Share ShareOf(const MergePlan& plan, const Snapshot& snapshot) {
   return plan.retrains || row_count >= kLongCount ? Share::kIdle : Share::kLow;
 }
 
-// What the segments of a merge hold, and is free after it.
+// Returns the memory of a merge's source segments, which is free after it.
 std::int64_t MergedBytes(const Snapshot& snapshot, const MergePlan& plan) {
   std::int64_t bytes = 0;
   for (std::size_t i = plan.first; i < plan.end; ++i) {
@@ -68,7 +67,7 @@ bool Has(const Snapshot& snapshot, const Segment* segment) {
                      });
 }
 
-// True if a field's stored keys are others by `next`.
+// True if replacing `now` by `next` changes the stored keys of a field.
 bool IsSwap(const NamedModel& next, const NamedModel& now) {
   return next.model != now.model &&
          ChangesStoredKeys(next.model.get(), now.model.get());
@@ -87,7 +86,8 @@ void Keep(const absl::Status& status, Published<absl::Status>& place) {
 MergePlan LiveCatalog::Plan(bool settled) const {
   const MergePlan plan = PlanMerge(*current_, wanted_models_, growing_.rows(),
                                    settled, options_.merge_limits);
-  // A few rows would hold the whole log: only deletes may have come since.
+  // Otherwise a few rows in the tail would keep the whole log from being cut,
+  // for example if only deletes followed.
   const bool holds_log =
       logged_change_count_ >= options_.max_logged_changes && IsSaveDue();
   return !plan.needed() && holds_log ? PlanTail(*current_, growing_.rows())
@@ -117,28 +117,28 @@ void LiveCatalog::ScheduleDue() {
   } else if (now.needed() || Plan(/*settled=*/true).needed()) {
     ScheduleMerge(options_.settle_time);
   } else if (!merge_scheduled_ && !merge_status_.Load()->ok()) {
-    // What failed is not wanted any more.
+    // The failed work is no longer wanted.
     Keep(absl::OkStatus(), merge_status_);
   }
 }
 
 void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   if (closing_) return;
-  // What failed is tried again when its pause is over.
+  // Failed work is retried when its pause is over.
   if (merge_pause_.IsOn()) return ScheduleRetry(TimeUntil(merge_pause_.end));
   if (await_count_ > 0) delay = absl::ZeroDuration();
   if (merge_scheduled_) {
     if (delay == absl::ZeroDuration()) HurryMerge();
     return;
   }
-  // Without an index its queries score every key: not behind what another
-  // catalog, which has one, may take any time for. No merge under way can give
-  // it one until this begins.
+  // Queries without an index score every key, so they must not wait for merges
+  // of other catalogs that have one and may take any time. No running merge can
+  // give this catalog its first index before this task begins.
   background_->Add(
       this, delay, [this] { RunMerge(); },
       SegmentFiles::AnyTrained(*current_) ? Lane::kLong : Lane::kFirst);
-  // Once there is a task, for which there may be no memory. It waits for
-  // mutex_, as all do that are scheduled here.
+  // Set only after the task was added, for which there may be no memory. The
+  // task waits for mutex_, as do all that are scheduled here.
   merge_scheduled_ = true;
 }
 
@@ -152,7 +152,7 @@ void LiveCatalog::ScheduleSeal() {
   if (!PlanSeal(*current_, growing_.rows(), merging_.get(),
                 options_.merge_limits)
            .needed()) {
-    // What could not be sealed was merged.
+    // The segments that could not be sealed have been merged.
     if (!seal_status_.Load()->ok()) Keep(absl::OkStatus(), seal_status_);
     return;
   }
@@ -164,8 +164,8 @@ void LiveCatalog::ScheduleSeal() {
 
 void LiveCatalog::RunMerge() {
   if (MergeOnce() < kLongCount) return;
-  // Keys were held twice, and blocks that were freed stay with the process
-  // unless it lets go of them: half as much again as all keys.
+  // Keys were held twice. Without trimming, the process keeps the freed blocks:
+  // half as much again as all keys.
   malloc_trim(0);
 }
 
@@ -189,7 +189,7 @@ absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
 void LiveCatalog::ScheduleRetry(absl::Duration delay) {
   const SteadyTime due = SteadyAfter(delay);
   if (closing_ || (retry_scheduled_ && next_retry_ <= due)) return;
-  // Not as a merge that is scheduled: nobody is to wait for it.
+  // Does not count as a scheduled merge, which others may wait for.
   background_->Add(
       this, delay,
       [this] {
@@ -206,7 +206,7 @@ bool LiveCatalog::Pause::IsOn() const {
   return failure_count > 0 && SteadyNow() < end;
 }
 
-// What fails takes up to minutes until it does.
+// Work that fails may take minutes until it does.
 void LiveCatalog::Pause::Begin(absl::Duration first) {
   constexpr int kMaxDoublings = 6;
   end = SteadyAfter(first * (1 << std::min(failure_count, kMaxDoublings)));
@@ -224,15 +224,15 @@ void LiveCatalog::NoteOutcome(const absl::Status& status, Pause& pause,
   ScheduleDue();
 }
 
-// What a seal or a merge does, fixed when it begins.
+// The parameters of a seal or merge, fixed when it begins.
 struct LiveCatalog::MergeStep {
   MergePlan plan;
-  std::shared_ptr<const Snapshot> before;  // which the plan is of
+  std::shared_ptr<const Snapshot> before;  // the snapshot of the plan
   std::vector<NamedModel> models;
   ScratchFiles* files = nullptr;
   MemoryBudget::Account room;
   Share share = Share::kLow;
-  // The last segment, if it took it from the writes.
+  // The last segment, if the step took it from the writes.
   GrowingSegment growing;
 };
 
@@ -243,7 +243,8 @@ bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
   step.before = current_;
   step.models = step.plan.retrains ? wanted_models_ : current_->models;
   step.files = &store_->scratch_files();
-  // From now on rows go to a new segment; those before are only tombstoned.
+  // From now on rows go to a new segment; existing rows can only be marked
+  // dead.
   if (growing_.rows() == nullptr) return true;
   for (std::size_t i = step.plan.first; i < step.plan.end; ++i) {
     if (current_->segments[i].segment->rows.get() != growing_.rows()) continue;
@@ -253,10 +254,10 @@ bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
   return true;
 }
 
-// Else each step that fails would leave a segment behind.
+// Otherwise each failed step would leave a segment behind.
 void LiveCatalog::GiveBackGrowing(MergeStep& step) {
   if (step.growing.rows() == nullptr || growing_.rows() != nullptr) return;
-  // Another model's keys would make it another segment.
+  // A segment that has received another model's keys is a different one.
   const Segment* last = current_->segments.empty()
                             ? nullptr
                             : current_->segments.back().segment.get();
@@ -268,7 +269,7 @@ void LiveCatalog::GiveBackGrowing(MergeStep& step) {
 
 absl::StatusOr<std::shared_ptr<const Segment>> LiveCatalog::Merged(
     const MergeStep& step) const {
-  // Made while there is memory.
+  // Created while there is memory.
   const absl::Status no_memory = NoMemoryToMerge();
   try {
     absl::StatusOr<std::shared_ptr<const Segment>> merged = nullptr;
@@ -295,7 +296,7 @@ bool LiveCatalog::IsWanted(const MergeStep& step) const {
 absl::Status LiveCatalog::EndStep(
     MergeStep& step,
     const absl::StatusOr<std::shared_ptr<const Segment>>& merged) {
-  // What nobody wants any more is no failure: what is wanted is made next.
+  // An unwanted result is not a failure: the wanted one is made next.
   if (!merged.ok() || !IsWanted(step)) {
     GiveBackGrowing(step);
     return merged.status();
@@ -304,7 +305,7 @@ absl::Status LiveCatalog::EndStep(
   try {
     status = PublishMerged(*merged, step);
   } catch (const std::bad_alloc&) {
-    // As it stands.
+    // Keeps the prepared status.
   }
   if (!status.ok()) GiveBackGrowing(step);
   return status;
@@ -345,8 +346,8 @@ void LiveCatalog::SealOnce() {
   step.before = nullptr;
   step.growing = {};
   step.room = {};
-  // A merge may hold what was merged for seconds, and other catalogs' seals
-  // would wait for looks at it.
+  // A running merge may hold the merged segments for seconds, and checking
+  // longer would delay the seals of other catalogs.
   merged_away_.Free(1);
   MutexLock lock(&mutex_);
   seal_scheduled_ = false;
@@ -356,14 +357,14 @@ void LiveCatalog::SealOnce() {
 
 void LiveCatalog::ScheduleLearning() {
   if (closing_ || learning_scheduled_ || !AnyLearns(*current_)) return;
-  // Merges, without which queries become slow, don't wait for it.
+  // In a lane of its own, since queries become slow if merges wait.
   background_->Add(
       this, options_.learn_interval, [this] { LearnOnce(); }, Lane::kSpare);
   learning_scheduled_ = true;
 }
 
 void LiveCatalog::LearnOnce() {
-  // Nothing that would hold what is merged meanwhile.
+  // Holds only weak references, so that segments merged meanwhile can be freed.
   std::vector<std::weak_ptr<const Segment>> segments;
   {
     const auto now = snapshot();
@@ -380,7 +381,7 @@ void LiveCatalog::LearnOnce() {
       MemoryBudget::Account room;
       if (options_.memory != nullptr) {
         auto reserved = options_.memory->Reserve("what is learned", bytes);
-        if (!reserved.ok()) return;  // It is due still the next time.
+        if (!reserved.ok()) return;  // still due next time
         room = *std::move(reserved);
       }
       {
@@ -389,7 +390,8 @@ void LiveCatalog::LearnOnce() {
         learning_from_ = segment.get();
         stop_learning_ = false;
       }
-      // As what merges as many rows. What fails is due still, too.
+      // Uses the same share as a merge of as many rows. Learning that fails
+      // stays due.
       RunInSpareTime(
           segment->rows->row_count() >= kLongCount ? Share::kIdle : Share::kLow,
           [&] { learned_ |= index.Learn(stop_learning_).value_or(false); });
@@ -405,7 +407,7 @@ void LiveCatalog::LearnOnce() {
       Publish(std::move(next));
     }
     learned_ = false;
-    // A restart need not begin anew.
+    // Saves what was learned for a restart.
     SaveSegments(/*worth_it=*/true, Share::kIdle);
   }
   MutexLock lock(&mutex_);
@@ -423,7 +425,8 @@ std::int64_t LiveCatalog::MergeOnce() {
       const bool settled =
           await_count_ > 0 || TimeSince(last_write_) >= options_.settle_time;
       plan = Plan(settled);
-      // Not what is being sealed, which begins with this segment.
+      // Waits for a running seal, if the plan includes its first segment or
+      // later ones.
       if (!plan.TakesFrom(*current_, sealing_.get())) break;
       changed_.Wait(&mutex_);
     }
@@ -438,7 +441,8 @@ std::int64_t LiveCatalog::MergeOnce() {
     SaveSegments(/*worth_it=*/false, Share::kIdle);
     MutexLock lock(&mutex_);
     merge_scheduled_ = false;
-    // The retry of what was put off may have come meanwhile, and found this.
+    // The retry of postponed work may have run meanwhile and found this merge
+    // scheduled.
     if (plan.needed()) {
       ScheduleRetry(options_.retry_time);
     } else {
@@ -470,8 +474,9 @@ std::int64_t LiveCatalog::MergeOnce() {
   step.growing = {};
   merged_away_.Free(kFreeLooks);
   step.room = {};
-  // First indexes of other catalogs wait behind this one's. Where merges fail,
-  // the log does not grow for ever.
+  // Low priority if trained, because first indexes of other catalogs wait
+  // behind this one. Runs even if merges fail, so that the log cannot grow
+  // forever.
   SaveSegments(/*worth_it=*/status.ok() && all,
                was_trained ? Share::kIdle : Share::kLow);
   MutexLock lock(&mutex_);
@@ -488,20 +493,22 @@ absl::Status LiveCatalog::PublishMerged(
   const Snapshot& before = *step.before;
   const std::vector<NamedModel>& models = step.models;
   auto next = std::make_shared<Snapshot>(*current_);
-  // What is before them may have been merged meanwhile.
+  // Segments before the plan's may have been merged meanwhile.
   const auto first =
       std::find_if(next->segments.begin(), next->segments.end(),
                    [&](const SegmentView& view) {
                      return view.segment == before.segments[plan.first].segment;
                    });
-  // A model that was swapped in meanwhile has made new segments of them.
+  // If a model was swapped in meanwhile, the segments have been replaced.
   if (first == next->segments.end()) return absl::OkStatus();
   std::vector<std::size_t> swapped;  // fields
   for (std::size_t f = 0; plan.retrains && f < models.size(); ++f) {
-    // Without keys to project SetDefaults published the newest already.
+    // For models that store no keys, SetDefaults has already published the
+    // newest.
     if (IsSwap(models[f], next->models[f])) swapped.push_back(f);
   }
-  // Before it answers: the one before it may be deleted from then on.
+  // Recorded before the model answers, since the previous one may be deleted
+  // from then on.
   for (const std::size_t f : swapped) {
     ATTENDANT_RETURN_IF_ERROR(NoteActiveModel(f, models[f].name));
   }
@@ -526,11 +533,11 @@ absl::Status LiveCatalog::PublishMerged(
   }
   next->segments.insert(next->segments.begin() + place, views.begin(),
                         views.end());
-  // What is written from now on goes to the new lists.
+  // New writes must go to the new lists.
   if (plan.retrains) growing_ = {};
   next->TakeKnownMasses();
   Publish(std::move(next));
-  // Now that nothing fails: a merge that does is made again.
+  // Added only now that nothing can fail, because a failed merge is repeated.
   merged_away_.Add(away);
   for (const auto& segment : away) {
     if (segment.get() == learning_from_) stop_learning_ = true;
@@ -554,7 +561,7 @@ void LiveCatalog::ReprojectTail(SegmentView& view, int field,
 }
 
 void LiveCatalog::EndPauses() {
-  // The retry after a pause that is over may not have come yet.
+  // The retry after an expired pause may not have run yet.
   if (merge_pause_.failure_count == 0 && seal_pause_.failure_count == 0) return;
   merge_pause_ = {};
   seal_pause_ = {};
@@ -564,14 +571,14 @@ void LiveCatalog::EndPauses() {
 void LiveCatalog::AwaitIndexes() {
   MutexLock lock(&mutex_);
   ++await_count_;
-  // Also where there is no memory to begin anything.
+  // Also runs if there is no memory to begin anything.
   const absl::Cleanup end = [this] {
     mutex_.AssertHeld();
     --await_count_;
   };
   EndPauses();
   while (merge_scheduled_ || seal_scheduled_) {
-    // Hurry a merge that waits for writes to settle.
+    // Hurries a merge that waits for writes to settle.
     HurryMerge();
     changed_.Wait(&mutex_);
   }
@@ -584,7 +591,7 @@ absl::Status LiveCatalog::CutLog(std::int64_t sequence) {
 }
 
 void LiveCatalog::SaveSegments(bool worth_it, Share share) {
-  // Made while there is memory.
+  // Created while there is memory.
   const absl::Status no_memory =
       absl::ResourceExhaustedError("out of memory to save segments");
   absl::Status status;
@@ -594,8 +601,8 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
   std::int64_t change_count = 0;
   {
     MutexLock lock(&mutex_);
-    // Merges and learning are on two threads: what has little to save does not
-    // wait for the other.
+    // Merges and learning run on two threads. A call that has little to save
+    // does not wait for the other.
     while (true) {
       if (!worth_it && !IsSaveDue()) return;
       if (!saving_segments_) break;
@@ -606,7 +613,7 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     if (store_->segment_directory() == nullptr) return;
     snapshot = current_;
     is_trained = SegmentFiles::AnyTrained(*snapshot);
-    // What a merge under way trains will want the log from when it began.
+    // A running merge that trains will need the log from its beginning on.
     if (!is_trained && (worth_it || merging_ != nullptr)) return;
     covered =
         is_trained ? SegmentFiles::Covered(*snapshot) : snapshot->sequence;

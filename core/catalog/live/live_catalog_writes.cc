@@ -1,5 +1,5 @@
-// Writes of a LiveCatalog: what they check, and how those that come together
-// share one synced write of the store.
+// Writes of a LiveCatalog: their checks, and how concurrent writes share one
+// synced write of the store.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -23,14 +23,13 @@
 namespace attendant {
 namespace {
 
-// Of the items of writes that share one of the store, unless the first alone
-// has more: what follows waits for as long as the disk takes.
+// The limit of the items of writes that share one store write, unless the first
+// alone exceeds it: later writes wait as long as the disk takes.
 constexpr std::size_t kMaxGroupBytes = 16 << 20;
-// A delete that takes so much memory while it is under way needs no room for
-// it.
+// A delete that takes at most this much memory does not reserve it.
 constexpr std::int64_t kSmallDeleteBytes = 16 << 20;
 
-// Content of a write, the same in every process.
+// A hash of a write's content that is the same in every process.
 class Fingerprint {
  public:
   explicit Fingerprint(absl::string_view verb) : hash_(0) { Add(verb); }
@@ -46,7 +45,7 @@ class Fingerprint {
     Add(EncodeItem(item));
   }
   void Add(const ItemPatch& patch) {
-    // The parts that are set, as an item, and which they are.
+    // Hashes the parts that are set, as an item, and which parts they are.
     Item parts;
     parts.id = patch.id;
     Add(patch.replaces_attributes ? 1 : 0);
@@ -93,13 +92,13 @@ std::string PathOf(absl::string_view field, std::size_t i) {
   return absl::StrCat(field, "[", i, "]");
 }
 
-// Names items[i] in an error of an item.
+// Adds items[i] to the field of an error about an item.
 absl::Status InItem(const absl::Status& status, std::size_t i) {
   if (status.ok()) return status;
   return PrefixField(status, absl::StrCat(PathOf("items", i), "."));
 }
 
-// OK if ids are well-formed and distinct.
+// OK if ids are valid and distinct.
 absl::Status ValidateDistinct(std::span<const absl::string_view> ids,
                               absl::string_view field,
                               absl::string_view id_suffix) {
@@ -141,7 +140,7 @@ absl::Status ValidateConditions(std::span<const WriteCondition> conditions,
   return absl::OkStatus();
 }
 
-// In the order of `ids`, with nothing where there is none.
+// Returns the stored items in the order of `ids`; nullopt for missing ones.
 absl::StatusOr<std::vector<std::optional<StoredItem>>> StoredOf(
     const CatalogStore& store, std::span<const absl::string_view> ids) {
   std::vector<std::optional<StoredItem>> items(ids.size());
@@ -166,8 +165,8 @@ absl::Status ItemExists(absl::string_view field, absl::string_view id) {
                     "an item that does not");
 }
 
-// That an item's last write was the one that is wanted. `stored` is null where
-// there is no item.
+// Checks that the item's last write has the wanted sequence. `stored` is null
+// if there is no item.
 absl::Status CheckSequence(const StoredItem* stored, std::int64_t want,
                            const std::string& path) {
   if (stored != nullptr && stored->sequence == want) return absl::OkStatus();
@@ -185,7 +184,7 @@ std::size_t ByteCount(const Item& item) {
          static_cast<std::size_t>(AttributeBytes(item));
 }
 
-// What deleting them takes while it is under way (see DeleteMatching).
+// Returns the memory needed while these ids are deleted (see DeleteMatching).
 std::int64_t DeleteBytes(std::span<const absl::string_view> ids) {
   constexpr std::size_t kEach = 200;
   constexpr std::size_t kCopies = 5;
@@ -194,7 +193,7 @@ std::int64_t DeleteBytes(std::span<const absl::string_view> ids) {
   return static_cast<std::int64_t>(bytes);
 }
 
-// `no_memory` if there is none to say what it was.
+// Returns `no_memory` if there is no memory to describe the exception.
 absl::Status UnexpectedError(const std::exception& exception,
                              const absl::Status& no_memory) {
   try {
@@ -212,8 +211,8 @@ std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
   return ids;
 }
 
-// The rows that are live and that the filter is true of, as ids that live as
-// long as the rows.
+// Returns the ids of live rows that match the filter. They are valid as long as
+// the rows.
 absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
     const Snapshot& state, const Filter& filter, const Interrupt& interrupt) {
   Masks masks(state);
@@ -234,29 +233,29 @@ absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
 
 }  // namespace
 
-// A write in line. What it refers to lives until Submit returns.
+// A queued write. The objects it refers to live until Submit returns.
 struct LiveCatalog::PendingWrite {
   absl::string_view request_id;
   std::uint64_t fingerprint = 0;  // used with a request_id
   std::size_t byte_count = 0;
-  // Items whose stored records `plan` reads: no write of the same group may
+  // Items whose stored records `plan` reads. No write of the same group may
   // have changed them.
   std::span<const absl::string_view> read_ids;
-  // Fills in what is written to `state`, or refuses it, under the mutex. False:
-  // there is nothing to write.
+  // Fills in what is written to `state`, or refuses the write. Runs under the
+  // mutex. Returns false if there is nothing to write.
   std::function<absl::StatusOr<bool>(const Snapshot& state, StoreWrite& write)>
       plan;
   StoreWrite write = {};
   absl::Status status = {};
-  bool planned = false;   // told from the state of its group
+  bool planned = false;   // plan ran on the state of its group
   bool in_group = false;  // planned, to be committed
 };
 
-// The next snapshot, while writes are added to it.
+// The next snapshot, while writes are being added to it.
 struct LiveCatalog::NextState {
   std::shared_ptr<Snapshot> snapshot;
   DeadRows dead;  // of all these writes
-  // For what they will take, until it is counted.
+  // Reserved for the writes until their memory is counted.
   std::vector<MemoryBudget::Account> rooms;
 };
 
@@ -439,7 +438,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
       ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
   Fingerprint fingerprint("delete matching");
   fingerprint.Add(filter);
-  // Nobody may stand still while all other writes wait.
+  // Without yielding, since all other writes wait meanwhile.
   Interrupt without_yield = interrupt;
   without_yield.yielder = nullptr;
   std::vector<absl::string_view> deletes;
@@ -451,7 +450,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
                      StoreWrite& write) -> absl::StatusOr<bool> {
     ATTENDANT_ASSIGN_OR_RETURN(deletes,
                                MatchingIds(state, filter, without_yield));
-    // Few are deleted all the same: that is how memory becomes free.
+    // Small deletes are always possible, because they free memory.
     const std::int64_t bytes = DeleteBytes(deletes);
     if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {
       ATTENDANT_ASSIGN_OR_RETURN(
@@ -478,7 +477,7 @@ absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items,
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
-    // By id, among those that nothing is wrong with.
+    // By id, among the valid items.
     absl::flat_hash_map<absl::string_view, std::size_t> winners;
     winners.reserve(items.size());
     for (std::size_t i = 0; i < items.size(); ++i) {
@@ -521,7 +520,7 @@ bool LiveCatalog::MayJoin(const PendingWrite& pending,
     if (!member->in_group) continue;
     byte_count += member->byte_count;
     if (byte_count > kMaxGroupBytes) return false;
-    // The second of a pair must learn what became of the first.
+    // The second write with a request_id must see the outcome of the first.
     if (!pending.request_id.empty() &&
         pending.request_id == member->request_id) {
       return false;
@@ -562,11 +561,11 @@ absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
   ATTENDANT_ASSIGN_OR_RETURN(const bool writes,
                              pending.plan(*next.snapshot, write));
   if (!writes) {
-    // What it was told holds from there on.
+    // The outcome refers to this state.
     write.outcome.sequence = next.snapshot->sequence;
     return absl::OkStatus();
   }
-  // Of an update no one knew them before.
+  // The size of an update is known only after planning.
   if (pending.byte_count == 0) {
     for (const Item* item : write.upserts)
       pending.byte_count += ByteCount(*item);
@@ -597,18 +596,18 @@ void LiveCatalog::Apply(const StoreWrite& write, NextState& next) {
 }
 
 std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
-  // Made while there is memory: nothing is thrown after it.
+  // Created while there is memory, so that nothing can throw later.
   const absl::Status no_memory = absl::ResourceExhaustedError(
       "out of memory for the write; nothing was written");
   MutexLock lock(&mutex_);
-  // All that may run out of memory comes before the store is written, so that
-  // memory and disk agree.
+  // Everything that may run out of memory happens before the store is written,
+  // so that memory and disk agree.
   NextState next;
-  std::size_t count = 1;  // taken out of the line
+  std::size_t count = 1;  // to be taken out of the line
   absl::Status status;
   try {
     absl::Status ready = CheckOpen();
-    // What failed before them must not become their base.
+    // An earlier failed write must not become the base of these.
     if (ready.ok()) ready = store_->TakeBackFailed();
     if (!ready.ok()) {
       for (PendingWrite* pending : line) pending->status = ready;
@@ -633,15 +632,16 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
     status = no_memory;
     line[count - 1]->planned = line[count - 1]->in_group = true;
   } catch (const std::exception& exception) {
-    // Those who wait in line must not wait for ever.
+    // Caught, because the writes in line must not wait forever.
     status = UnexpectedError(exception, no_memory);
     line[count - 1]->planned = line[count - 1]->in_group = true;
   }
   if (!status.ok()) {
-    // Rows may have been appended past what any snapshot shows: leave them.
+    // Rows may have been appended beyond what any snapshot shows, so the
+    // segment is abandoned.
     growing_ = {};
     assigned_sequence_ = current_->sequence;
-    // Also what was told from a state that did not come to be.
+    // Also fails writes that were planned on a state that was never published.
     bool after_write = false;
     for (PendingWrite* pending : line.first(count)) {
       after_write |= pending->in_group;
@@ -661,7 +661,7 @@ std::size_t LiveCatalog::CommitGroup(std::span<PendingWrite* const> line) {
   try {
     ScheduleDue();
   } catch (const std::bad_alloc&) {
-    // The next write does what is not scheduled by then: this one is done.
+    // The next write schedules what is missing; this one is done.
   }
   return count;
 }

@@ -20,7 +20,7 @@ void MergedAway::Add(std::span<const std::shared_ptr<const Segment>> segments) {
 void MergedAway::Free(int look_count) {
   for (int i = 0; i < look_count; ++i) {
     if (i > 0) absl::SleepFor(absl::Milliseconds(1));
-    std::vector<std::shared_ptr<const Segment>> unread;  // outlives the lock
+    std::vector<std::shared_ptr<const Segment>> unread;  // freed unlocked
     MutexLock lock(&mutex_);
     std::erase_if(segments_, [&](std::shared_ptr<const Segment>& segment) {
       if (segment.use_count() > 1) return false;

@@ -58,7 +58,7 @@ ModelSet::ModelSet(Store* store, const Clock* clock, MemoryBudget* memory,
   }
   for (ModelRecord& record : list.records) {
     Id id(record.name.name, record.name.version);
-    // Versions that are there are used up, whatever was noted.
+    // Existing versions are never assigned again, whatever was recorded.
     const auto last = last_versions_.try_emplace(id.first, id.second).first;
     last->second = std::max(*last->second, id.second);
     (*versions)[std::move(id)].version =
@@ -102,12 +102,12 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
     ATTENDANT_RETURN_IF_ERROR(
         CheckProbe(model, probes[i], absl::StrCat("probes[", i, "]")));
   }
-  MemoryBudget::Account room;  // until the model is counted
+  MemoryBudget::Account room;  // until the model itself is counted
   if (memory_ != nullptr) {
     ATTENDANT_ASSIGN_OR_RETURN(
         room, memory_->Reserve("the model", WeightBytes(model)));
   }
-  // Before the lock, as it may take long.
+  // Before locking, as it may take long.
   ModelRecord record;
   ATTENDANT_ASSIGN_OR_RETURN(record.asymmetry, Asymmetry(model, interrupt));
   record.model = std::move(model);
@@ -124,9 +124,10 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
   ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t last_version, last->second);
   record.name.version = last_version + 1;
   record.create_time = clock_->Now();
-  // Counted first: after an error it may be on the disk all the same.
+  // Recorded first: even after an error the version may be on the disk.
   last->second = record.name.version;
-  // Once it is durable there must be the memory to serve it.
+  // Allocated first: once the version is durable there must be memory to serve
+  // it.
   auto version = std::make_shared<const ModelVersion>(std::move(record));
   auto next = std::make_shared<Versions>(*now);
   (*next)[Id(version->name.name, version->name.version)].version = version;

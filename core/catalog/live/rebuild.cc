@@ -28,25 +28,26 @@ bool HasKeys(const Keys& keys) {
       [](const std::span<const float> key) { return !key.empty(); });
 }
 
-// What a merge does, and to what.
+// The input of a merge.
 struct Merge {
   const Snapshot& snapshot;
   const MergePlan& plan;
   const std::vector<NamedModel>& models;
   ScratchFiles& scratch_files;
   const std::atomic<bool>& cancelled;
-  std::vector<RowAddress> addresses;  // of the merged rows
+  std::vector<RowAddress> addresses;  // of the merged rows, in order
 
-  // The index of a field and head (-1: of the keys themselves) in a segment.
+  // Returns the index of a field and head (-1: of the field's own keys) in a
+  // segment.
   const KeyIndex& IndexOf(std::size_t segment, int field, int head) const {
     return snapshot.segments[segment].segment->IndexOf(field, head);
   }
 };
 
-// What the keys of a field and head go by.
+// The lists that the keys of a field and head are assigned to.
 struct Lists {
-  std::shared_ptr<const IvfTraining> training;  // null: they are to be learned
-  std::vector<std::int32_t> known;              // by merged row; -1: not known
+  std::shared_ptr<const IvfTraining> training;  // null: to be trained
+  std::vector<std::int32_t> known;              // by merged row; -1: unknown
 };
 
 Lists ListsOf(const Merge& merge, int field, int head) {
@@ -64,7 +65,7 @@ Lists ListsOf(const Merge& merge, int field, int head) {
   return lists;
 }
 
-// files: null for floats in memory.
+// If `files` is null, floats are in memory.
 absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
     const Keys& keys, std::int64_t dim, ScoreKind score_kind, IndexKind kind,
     Lists lists, ScratchFiles* files, const std::atomic<bool>& cancelled,
@@ -108,8 +109,8 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
   return flat;
 }
 
-// OK if the disk has room for all floats that go there: before rows are copied
-// and minutes of training.
+// OK if the disk has room for all floats that go there. Checked before rows are
+// copied and minutes are spent on training.
 absl::Status CheckRoom(const Merge& merge) {
   std::int64_t float_count = 0;
   for (std::size_t f = 0; f < merge.models.size(); ++f) {
@@ -131,7 +132,7 @@ absl::Status CheckRoom(const Merge& merge) {
                                        std::int64_t{sizeof(float)});
 }
 
-// The keys of one head, made by `model`, in memory of `projected`.
+// Returns the keys that a projection computes, stored in `projected`.
 Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
                  AlignedBuffer<float>& projected) {
   const auto dim = static_cast<std::size_t>(projection.weight.row_count);
@@ -148,7 +149,7 @@ Keys ProjectKeys(const Keys& keys, const KeyProjection& projection,
   return made;
 }
 
-// The head indexes of one field of the merged segment.
+// Builds the head indexes of one field of the merged segment.
 absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
     const Merge& merge, int field, const Keys& keys, ScratchFiles* files) {
   const Snapshot& snapshot = merge.snapshot;

@@ -24,8 +24,8 @@ absl::Status NameTaken(absl::string_view name, bool is_alias) {
       {{is_alias ? "alias" : "catalog", name}});
 }
 
-// What its items take in memory: about what they take on the disk, but for keys
-// that go to files (LiveCatalog::MoveLoadedKeys).
+// Estimates the memory of the snapshot's items: about their size on disk,
+// except keys that go to files (LiveCatalog::MoveLoadedKeys).
 std::int64_t RestoredBytes(const SnapshotManifest& manifest,
                            const SnapshotFiles::Verified& verified) {
   std::int64_t bytes = manifest.byte_count();
@@ -36,14 +36,15 @@ std::int64_t RestoredBytes(const SnapshotManifest& manifest,
         [&](const ModelRecord& model) {
           return model.name == field.model && StoredHeadCount(&model.model) > 0;
         });
-    // Those of heads do, and are not on the disk.
+    // With heads, it is the heads' keys that go to files, and those are not on
+    // the disk of the snapshot.
     if (has_heads) continue;
     bytes -= manifest.item_count * field.dim * std::int64_t{sizeof(float)};
   }
   return std::max<std::int64_t>(0, bytes);
 }
 
-// Of the models of the snapshot's key fields: as for a new catalog.
+// Checks the models of the snapshot's key fields, as for a new catalog.
 absl::Status CheckIndexable(const SnapshotFiles::Verified& verified) {
   const auto& fields = verified.record.schema.key_fields;
   for (std::size_t f = 0; f < fields.size(); ++f) {
@@ -73,7 +74,7 @@ absl::StatusOr<SnapshotManifest> CatalogSet::CreateSnapshot(
   CatalogRecord record;
   std::vector<ModelRecord> models;
   {
-    // What the record names is not deleted meanwhile.
+    // Under the lock, so that models named by the record are not deleted.
     MutexLock lock(&mutex_);
     ATTENDANT_ASSIGN_OR_RETURN(catalog, Get(catalog_name));
     record = catalog->record();
@@ -101,13 +102,14 @@ absl::Status CatalogSet::CheckNewName(const Catalogs& catalogs,
   return CheckCount(catalogs);
 }
 
-// A model of the snapshot may have gone since, or its version be another's on
-// this server: any version with the same content serves, and if there is none
-// it becomes the next of its name.
+// A model of the snapshot may have been deleted, or its version may be another
+// model on this server. Any version with the same content is used; if there is
+// none, the model becomes the next version of its name.
 absl::Status CatalogSet::AdoptModels(const std::vector<ModelRecord>& models,
                                      MissingModels missing_models,
                                      CatalogSchema& schema) {
-  // A version may be what another of the snapshot was there.
+  // Compared with the original fields: a version assigned here may equal that
+  // of another model in the snapshot.
   const std::vector<KeyFieldSchema> before = schema.key_fields;
   for (const ModelRecord& model : models) {
     ModelName name;
@@ -149,7 +151,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
     const SnapshotId& id, absl::string_view name, LongWork& work,
     MissingModels missing_models) {
   ATTENDANT_RETURN_IF_ERROR(ValidateCatalogName(name, "new_catalog"));
-  // Before the work; again after it.
+  // Checked before the work, and again after it.
   ATTENDANT_RETURN_IF_ERROR(CheckNewName(*catalogs_.Load(), name));
   ATTENDANT_ASSIGN_OR_RETURN(const auto lease, snapshots().Open(id));
   ATTENDANT_ASSIGN_OR_RETURN(SnapshotFiles::Verified verified,
@@ -161,7 +163,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
                        RestoredBytes(lease->manifest(), verified)));
   ATTENDANT_RETURN_IF_ERROR(
       CheckOpenFiles("a restored catalog", kCatalogFiles));
-  // From here on something changes.
+  // Nothing has been changed so far.
   CatalogRecord record = std::move(verified.record);
   record.name = std::string(name);
   {
@@ -175,16 +177,16 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::RestoreSnapshot(
   ATTENDANT_RETURN_IF_ERROR(
       store_->CopyItems(lease->database_path(), record, work.interrupt()));
   absl::StatusOr<std::shared_ptr<LiveCatalog>> catalog = OpenCatalog(record);
-  room = {};  // counted as the catalog's
+  room = {};  // now counted as the catalog's
   absl::Status status = catalog.status();
-  // Of memory it reserved room for less.
+  // A catalog whose keys stay in memory needs more than was reserved.
   if (status.ok()) status = (*catalog)->recovery().keys_in_memory;
   if (status.ok()) status = work.interrupt().Check();
   bool put = false;
   if (status.ok()) status = AddRestored(record, *catalog, put);
   if (status.ok()) return catalog;
   if (catalog.ok()) (*catalog)->Discard();
-  // After a record that may be found at the next start its files stay.
+  // If the next start may find the record, its files must stay.
   if (!put) store_->RemoveFiles(record).IgnoreError();
   return status;
 }
@@ -195,7 +197,7 @@ absl::Status CatalogSet::AddRestored(
   MutexLock lock(&mutex_);
   const std::shared_ptr<const Catalogs> now = catalogs_.Load();
   ATTENDANT_RETURN_IF_ERROR(CheckNewName(*now, record.name));
-  // A model may have been deleted before the catalog that uses it was there.
+  // A model may have been deleted before the catalog that uses it existed.
   CatalogSchema schema = record.schema;
   ATTENDANT_RETURN_IF_ERROR(ResolveModels(schema).status());
   auto next = std::make_shared<Catalogs>(*now);

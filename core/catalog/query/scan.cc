@@ -194,7 +194,8 @@ class Scanner {
         LogAdd(scan_.log_drawn_variance, stats.log_drawn_variance);
   }
 
-  // Values of the segment were pooled from codes, and not requested from it.
+  // Records values of the segment that were pooled from codes. RowValues was
+  // not asked for them, so keys used as values are counted here.
   void NotePooled(const ScanStats& stats) {
     scan_.pooled_exactly = false;
     pooled_parts_.push_back(

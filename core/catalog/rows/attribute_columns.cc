@@ -6,12 +6,12 @@
 namespace attendant {
 namespace {
 
-// `capacity` where the type needs the array, else none.
+// Returns `capacity` if the type needs the array, otherwise 0.
 std::size_t SizeIf(bool needed, std::int64_t capacity) {
   return needed ? static_cast<std::size_t>(capacity) : 0;
 }
 
-// Writes one value into a row of its column and returns the bytes it took.
+// Writes one value into a row of its column and returns the bytes it uses.
 struct ColumnWriter {
   AttributeColumn& column;
   RowIndex row;

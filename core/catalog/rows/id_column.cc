@@ -7,7 +7,8 @@
 namespace attendant {
 namespace {
 
-// Chunks double up to this: what is left of one is never much.
+// Chunks double up to kMaxChunkBytes, so the unused part of a chunk stays
+// small.
 constexpr std::size_t kFirstChunkBytes = 4096;
 constexpr std::size_t kMaxChunkBytes = 256 << 10;
 
@@ -31,7 +32,7 @@ void IdColumn::PrefetchBytes(RowIndex row) const {
 }
 
 void IdColumn::Append(absl::string_view id) {
-  // Ids of one start lie in one chunk.
+  // Ids that share a start lie in one chunk.
   constexpr std::size_t kMaxBytes = kRowsPerStart * kMaxItemIdBytes;
   if (row_count_ % kRowsPerStart == 0) {
     if (left_ < kMaxBytes) {

@@ -50,8 +50,8 @@ MemoryParts RowTable::memory() const {
 std::uint64_t RowTable::IdHash(RowIndex row) const { return HashOf(ids_[row]); }
 
 std::int64_t RowTable::FirstSlot(std::uint64_t hash) const {
-  // Hashed once more, with the process's seed: nobody can choose ids for slots
-  // that collide.
+  // Hashes again with the process's seed, so that nobody can choose ids whose
+  // slots collide.
   const std::uint64_t mixed = absl::Hash<std::uint64_t>{}(hash) >> 32;
   return static_cast<std::int64_t>(
       mixed * static_cast<std::uint64_t>(slot_count_) >> 32);
@@ -85,7 +85,7 @@ RowIndex RowTable::Append(absl::string_view id, std::span<const float> value,
   }
   columns_.Append(row, attributes);
   if (opaque_value != nullptr) {
-    // With what the allocator and the pointer's count take.
+    // Includes allocator overhead and the shared pointer's control block.
     constexpr std::size_t kOverhead = 48;
     value_bytes += static_cast<std::int64_t>(
         sizeof(std::string) + opaque_value->capacity() + kOverhead);
@@ -108,9 +108,9 @@ RowIndex RowTable::Find(absl::string_view id, RowIndex row_end,
 
 void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
                        const Bitmap* dead, RowIndex* rows) const {
-  // A look-up waits for a slot, and for the id of the row in it: enough
-  // look-ups at once to wait for all of them together, few enough to stay in
-  // the first cache.
+  // A lookup waits for the memory of a slot and of the id of its row. The batch
+  // is large enough to overlap these waits, and small enough to stay in the L1
+  // cache.
   constexpr std::size_t kBatch = 64;
   std::uint64_t hashes[kBatch];
   std::int64_t slots[kBatch];
@@ -141,7 +141,7 @@ void RowTable::FindAll(std::span<const ItemId> ids, RowIndex row_end,
     }
     for (std::size_t i = 0; i < batch.size(); ++i) {
       RowIndex newest = likely[i];
-      // Two ids may look alike.
+      // Two ids may agree in the part of the hash that a slot has.
       if (newest >= 0 && ids_[newest] != batch[i]) {
         newest =
             RowOf(SlotOf(batch[i], hashes[i]).load(std::memory_order_acquire));

@@ -9,7 +9,7 @@ namespace attendant {
 GrowingSegment::GrowingSegment(std::int64_t capacity, Snapshot& next)
     : rows_(std::make_shared<RowTable>(next.schema->value_dim, capacity)) {
   auto segment = std::make_shared<Segment>();
-  // Until the catalog is open, rows may be of any write.
+  // Until the catalog is open, rows may belong to any write.
   segment->first_sequence = next.sequence;
   segment->rows = rows_;
   for (std::size_t f = 0; f < next.schema->key_fields.size(); ++f) {

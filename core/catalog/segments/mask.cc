@@ -12,8 +12,8 @@
 namespace attendant {
 namespace {
 
-// How many of the rows below row_end that word_at(w) gives have a key in some
-// of the indexes.
+// Counts the rows below row_end, given as words by word_at(w), that have a key
+// in at least one of the indexes.
 template <typename WordAt>
 std::int64_t CountKeyed(RowIndex row_end, WordAt word_at,
                         std::span<const KeyIndex* const> indexes) {
@@ -34,8 +34,8 @@ std::int64_t CountKeyed(RowIndex row_end, WordAt word_at,
   return count;
 }
 
-// The rows of `rows` that are not in `but` (null: none) and, if `index` is not
-// null, have a key in it. All are below row_end.
+// Counts the rows in `rows` that are not in `but` (may be null) and, if `index`
+// is not null, have a key in it. All rows are below row_end.
 std::int64_t CountRows(const Bitmap& rows, const Bitmap* but, RowIndex row_end,
                        const KeyIndex* index) {
   const std::uint64_t* words = rows.words().data();
@@ -53,8 +53,8 @@ std::int64_t CountRows(const Bitmap& rows, const Bitmap* but, RowIndex row_end,
                     {&index, 1});
 }
 
-// Calls visit for the place of each id that the snapshot has. An id that is
-// found is well-formed; the others are looked at.
+// Calls visit with the address of each id that the snapshot contains. Ids that
+// are not found are validated; an id that was found is valid.
 template <typename Visit>
 absl::Status ForEachFound(const Snapshot& snapshot, std::span<const ItemId> ids,
                           absl::string_view field, const Interrupt& interrupt,
@@ -68,7 +68,7 @@ absl::Status ForEachFound(const Snapshot& snapshot, std::span<const ItemId> ids,
     }
     const auto batch = ids.subspan(begin, std::min(kBatch, ids.size() - begin));
     bool found[kBatch] = {};
-    // An item is live in one segment at most.
+    // An item is live in at most one segment.
     for (std::size_t i = 0; i < snapshot.segments.size(); ++i) {
       const SegmentView& view = snapshot.segments[i];
       view.segment->rows->FindAll(batch, view.row_end, view.dead.get(), rows);
@@ -153,7 +153,7 @@ void Masks::Exclude(RowAddress address) {
                   snapshot_->segments[segment].segment->rows->capacity());
     mask.excluded = mask.own.get();
   }
-  // An item may be left out twice.
+  // An item may be excluded twice.
   if (mask.own->Test(address.row)) return;
   mask.own->Set(address.row);
   ++mask.own_count;
@@ -167,7 +167,7 @@ std::optional<std::int64_t> Masks::KnownEligibleCount(std::size_t segment,
       view.live_key_counts[static_cast<std::size_t>(field)];
   if (mask.allowed != nullptr) return std::nullopt;
   if (mask.own == nullptr) return live_key_count;
-  // Which of the query's own have a key is not known.
+  // It is not known which rows excluded by the query have a key.
   if (live_key_count != view.live_count) return std::nullopt;
   return live_key_count - mask.own_count;
 }
@@ -206,7 +206,7 @@ std::int64_t Masks::EligibleCount(std::size_t segment, int field) const {
   const SegmentMask& mask = masks_[segment];
   const auto f = static_cast<std::size_t>(field);
   const std::int64_t live_key_count = view.live_key_counts[f];
-  // Where every live row has a key, the keys need not be looked at.
+  // If every live row has a key, the keys need not be checked.
   const KeyIndex* index = live_key_count == view.live_count
                               ? nullptr
                               : view.segment->indexes[f].get();

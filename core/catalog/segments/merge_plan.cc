@@ -12,21 +12,22 @@
 namespace attendant {
 namespace {
 
-// Sealed segments but the first have more rows than those that follow by so
-// much: a query looks at each, and merging takes time that queries leave.
+// Each sealed segment except the first has more than this many times the rows
+// of all that follow it: a query visits each segment, and merging takes the
+// time that queries leave.
 constexpr std::int64_t kMergeRatio = 3;
-// Of many sealed segments so many become one: each row is copied once for
-// every four times the rows.
+// The number of segments merged into one when there are many: each row is then
+// copied once for every fourfold growth.
 constexpr std::size_t kMergedOfMany = 4;
-// Rows that a segment grows to where there are no lists, and how many segments
-// there may be of fewer.
+// Without lists: the number of rows up to which segments grow, and the number
+// of smaller segments from which they are merged.
 constexpr std::int64_t kGrownCount = 65536;
 constexpr std::size_t kManyLeft = 24;
-// Keys, as a multiple of those that the training was learned from.
+// Retraining limits: keys, as a multiple of those the training learned from.
 constexpr double kGrowth = 4;
 constexpr double kSettledGrowth = 1.5;
 constexpr double kShrinkage = 0.25;
-// Square distances, as a multiple of the training's.
+// Retraining limits: square distances, as a multiple of the training's.
 constexpr double kDrift = 1.5;
 constexpr double kSettledDrift = 1.2;
 
@@ -38,7 +39,8 @@ bool SameModels(const std::vector<NamedModel>& a,
                     });
 }
 
-// What the dead rows of a segment hold of its memory, as if all had as much.
+// Estimates the memory of a segment's dead rows, assuming that all rows use the
+// same amount.
 std::int64_t DeadBytes(const SegmentView& view) {
   if (view.dead_count() == 0) return 0;
   const double share = static_cast<double>(view.dead_count()) /
@@ -47,7 +49,7 @@ std::int64_t DeadBytes(const SegmentView& view) {
       share * static_cast<double>(SegmentMemory(*view.segment).sum()));
 }
 
-// The dead rows of the segments: whether it is worth a merge to be rid of them.
+// True if the segments' dead rows justify a merge to drop them.
 bool AreWorthDropping(std::span<const SegmentView> views,
                       const MergeLimits& limits) {
   std::int64_t count = 0;
@@ -71,7 +73,7 @@ class Planner {
     if (WantsOtherIndexes() || MostRowsAreDead()) return Everything(true);
     if (WantsOnly({IndexKind::kFlat})) return MergeLeft();
     if (!WantsOnly({IndexKind::kFlat, IndexKind::kIvf})) {
-      // Rows outside the trained segment are scored one and all.
+      // Every row outside of the trained segment is scored by each query.
       return IsMuch(OutsideCount()) ? Everything(true) : MergePlan();
     }
     if (IsOutgrown()) return Everything(true);
@@ -84,8 +86,8 @@ class Planner {
     return DropDead();
   }
 
-  // The full segments behind `merging`, those between them that never will be,
-  // and no others.
+  // Returns exactly the full segments after `merging`, and the ones between
+  // them that will never be full.
   MergePlan Seal(const Segment* merging) const {
     if (!MaySeal()) return {};
     const std::size_t begin = SealedEnd(EndOf(merging));
@@ -98,7 +100,7 @@ class Planner {
       end = i + 1;
     }
     if (row_count < limits_.seal_count) {
-      // Never what most keys are in.
+      // Never includes the segment with most of the keys.
       return MergeFew(std::max<std::size_t>(1, EndOf(merging)), begin);
     }
     return {begin, end, false};
@@ -121,8 +123,8 @@ class Planner {
     });
   }
 
-  // True if there are lists, for each field that wants them and has keys, and
-  // for one at least.
+  // True if every field that wants lists and has keys has them, and at least
+  // one does.
   bool HasLists() const {
     bool any = false;
     for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
@@ -137,7 +139,7 @@ class Planner {
     return any;
   }
 
-  // The segment after `segment`; the first if that is null.
+  // Returns the position after `segment`; 0 if it is null.
   std::size_t EndOf(const Segment* segment) const {
     for (std::size_t i = 0; i < snapshot_.segments.size(); ++i) {
       if (snapshot_.segments[i].segment.get() == segment) return i + 1;
@@ -186,8 +188,8 @@ class Planner {
     return false;
   }
 
-  // An IVF index of one field and head (-1: of the keys themselves), over all
-  // segments that have one.
+  // True if an IVF index of one field and head (-1: of the field's own keys),
+  // over all segments that have one, has outgrown its training.
   bool IsOutgrown(int field, int head) const {
     double keys = 0;
     double distance_sum = 0;
@@ -215,7 +217,8 @@ class Planner {
                                              first->trained_square_distance();
   }
 
-  // Whether any(field, head) is true, the keys themselves being head -1.
+  // True if any(field, head) is true for some head; head -1 stands for the
+  // field's own keys.
   bool AnyFieldAndHead(absl::FunctionRef<bool(int field, int head)> any) const {
     const auto& heads = snapshot_.segments[0].segment->head_indexes;
     for (std::size_t f = 0; f < heads.size(); ++f) {
@@ -231,7 +234,7 @@ class Planner {
     return AnyFieldAndHead([&](int f, int h) { return IsOutgrown(f, h); });
   }
 
-  // True for a segment whose fields have the indexes that they want.
+  // True if all fields of the segment have the indexes they want.
   bool IsSealed(std::size_t i) const {
     for (std::size_t f = 0; f < snapshot_.wanted_indexes.size(); ++f) {
       if (snapshot_.wanted_indexes[f] == IndexKind::kIvf &&
@@ -244,7 +247,7 @@ class Planner {
     return true;
   }
 
-  // The first segment from `begin` on that is not sealed.
+  // Returns the first segment from `begin` on that is not sealed.
   std::size_t SealedEnd(std::size_t begin = 0) const {
     std::size_t end = begin;
     while (end < snapshot_.segments.size() && IsSealed(end) &&
@@ -258,8 +261,8 @@ class Planner {
     return snapshot_.segments[i].segment->rows.get() == growing_;
   }
 
-  // From the first sealed segment on that is not large enough beside those
-  // that follow.
+  // Merges from the first sealed segment that is not large enough compared to
+  // those that follow.
   MergePlan MergeSealed() const {
     const std::size_t end = SealedEnd();
     std::size_t begin = end;
@@ -272,8 +275,9 @@ class Planner {
     return begin < end ? MergePlan{begin, end, false} : MergePlan();
   }
 
-  // Where nothing is ever sealed segments double up to kGrownCount. There are
-  // more where writes failed, each of which leaves one behind.
+  // Used where nothing is ever sealed and segments double up to kGrownCount.
+  // There are more segments after failed writes, each of which leaves one
+  // behind.
   MergePlan MergeLeft() const {
     std::size_t end = snapshot_.segments.size();
     if (IsGrowing(end - 1)) --end;
@@ -282,7 +286,8 @@ class Planner {
     return end < kManyLeft + grown ? MergePlan() : MergeFew(0, end);
   }
 
-  // Of many sealed segments [begin, end), the neighbours of fewest rows.
+  // Merges the adjacent segments with the fewest rows, if [begin, end) has
+  // many.
   MergePlan MergeFew(std::size_t begin, std::size_t end) const {
     if (end < begin + kManySealed) return {};
     MergePlan fewest;
@@ -299,7 +304,7 @@ class Planner {
     return fewest;
   }
 
-  // True if some index of the segment goes by another training than the first
+  // True if some index of the segment uses another training than the first
   // segment's.
   bool IsOfOtherTraining(std::size_t i) const {
     const Segment& first = *snapshot_.segments[0].segment;
@@ -313,8 +318,7 @@ class Planner {
     });
   }
 
-  // The first sealed segments that follow each other and are of another
-  // training.
+  // Returns the first run of sealed segments that use another training.
   MergePlan Reassign() const {
     const std::size_t sealed_end = SealedEnd();
     std::size_t begin = 1;

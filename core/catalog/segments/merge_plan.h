@@ -47,11 +47,11 @@ struct MergePlan {
 //
 // Untrained segments are scored key by key, which every query pays for. Once
 // they are full they are sealed: their keys are assigned to the lists of the
-// catalog's training. If there are no lists and merges do not keep up, so that
-// there are kManySealed segments, the four adjacent segments with the fewest
-// rows become one. `merging`: the last segment that a running merge takes, null
-// for none; only segments after it are taken. `growing`: the rows that writes
-// append to; null for none.
+// catalog's training. If no segments are full, but merges do not keep up and
+// there are kManySealed sealed segments, the four adjacent segments with the
+// fewest rows become one. `merging`: the last segment that a running merge
+// takes, null for none; only segments after it are taken. `growing`: the rows
+// that writes append to; null for none.
 MergePlan PlanSeal(const Snapshot& snapshot, const RowTable* growing,
                    const Segment* merging, const MergeLimits& limits = {});
 
@@ -62,11 +62,11 @@ MergePlan PlanTail(const Snapshot& snapshot, const RowTable* growing);
 
 // Returns the segments to merge next.
 //
-// Sealed segments are merged so that each has more rows than all that follow
-// it, or several times as many; a row is thus copied O(log n) times. A segment
-// in which many rows, or rows of much memory, are dead is copied without them.
-// Once writes have settled all segments become one, if that pays off; merges
-// that are due during writes are still due then.
+// Sealed segments are merged so that the first has more rows than all that
+// follow it, and each other one several times as many; a row is thus copied
+// O(log n) times. A segment in which many rows, or rows of much memory, are
+// dead is copied without them. Once writes have settled all segments become
+// one, if that pays off; merges that are due during writes are still due then.
 //
 // The catalog is retrained if other indexes or models are wanted, if most rows
 // are dead, if a field has several times as many keys as when it was trained,

@@ -18,15 +18,15 @@
 namespace attendant {
 namespace {
 
-// Raised when the layout of files changes, or what they say of what was
-// learned: they are then made anew.
+// Incremented when the file layout or the content of learned data changes;
+// files of other versions are rebuilt.
 constexpr std::uint32_t kVersion = 5;
-// Of rows, encoded at a time.
+// The size of encoded rows per block.
 constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
-// At most: a manifest is read whole.
+// The maximum number, since a manifest is read as a whole.
 constexpr std::uint64_t kMaxFiles = 10000;
 
-// The manifest is made and read in memory.
+// Collects the bytes of a manifest, which is built and read in memory.
 class StringSink : public ByteSink {
  public:
   std::string Take() { return std::move(bytes_); }
@@ -56,15 +56,17 @@ class StringSource : public ByteSource {
   absl::string_view bytes_;
 };
 
-// As Save names files: nothing outside of the directory.
+// True if Save could have chosen the name, which rules out files outside of the
+// directory.
 bool IsFileName(absl::string_view name) {
   return (absl::StartsWith(name, "training-") ||
           absl::StartsWith(name, "segment-")) &&
          !absl::StrContains(name, '/');
 }
 
-// Of all that segments are made by: with another, files are of no use. They
-// hold the keys wherever those are kept.
+// Returns a fingerprint of everything that determines the content of segments;
+// files with another one are useless. Does not depend on where keys are kept,
+// since the files always contain them.
 std::uint64_t FingerprintOf(const Snapshot& snapshot) {
   StringSink sink;
   sink.Put(kVersion);
@@ -75,7 +77,7 @@ std::uint64_t FingerprintOf(const Snapshot& snapshot) {
     sink.PutText(field.name);
     sink.Put(field.dim);
     sink.Put(field.score_kind);
-    // A model of the query alone makes nothing of what is stored.
+    // A model that projects only queries does not affect what is stored.
     const NamedModel& model = snapshot.models[f];
     const ModelName name =
         StoredHeadCount(model.model.get()) > 0 ? model.name : ModelName();
@@ -91,8 +93,8 @@ std::uint64_t FingerprintOf(const Snapshot& snapshot) {
   return XXH3_64bits(bytes.data(), bytes.size());
 }
 
-// True for a segment that has a file, or should have: one with an index that
-// took time to build.
+// True for a segment that has a file or should have one, that is, has an index
+// that took time to build.
 bool IsTrained(const Segment& segment) {
   bool trained = false;
   ForEachIndex(segment, [&](const KeyIndex& index) {
@@ -101,8 +103,9 @@ bool IsTrained(const Segment& segment) {
   return trained;
 }
 
-// A row: its id's size (1 byte) and bytes; a byte, 1 if a value follows;
-// attributes; the opaque value's size (u32) and bytes.
+// Writes rows. A row consists of its id's size (1 byte) and bytes; a byte, 1 if
+// a value follows; the value; attributes; the opaque value's size (u32) and
+// bytes.
 void SaveRows(const RowTable& rows, RowIndex row_end, ByteSink& sink) {
   std::string block;
   for (RowIndex row = 0; row < row_end; ++row) {
@@ -205,7 +208,7 @@ absl::StatusOr<std::shared_ptr<const Segment>> LoadSegment(
   return segment;
 }
 
-// Whose dead rows are `words`.
+// Returns a view of the segment in which the dead rows are `words`.
 absl::StatusOr<SegmentView> ViewOf(std::shared_ptr<const Segment> segment,
                                    std::int64_t row_count,
                                    std::span<const std::uint64_t> words) {
@@ -248,8 +251,8 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Load(
   named_.clear();
   training_files_.clear();
   segment_files_.clear();
-  // What can't be read stays until there is another manifest: nothing new takes
-  // the place of its files.
+  // Unreadable files stay until another manifest is written. New files get
+  // other numbers, so they never replace them.
   last_number_ = directory_->LastNumber();
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> manifest,
                              directory_->GetManifest());
@@ -316,14 +319,15 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
   for (auto& [file, row_count, dead] : named_segments) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto bytes,
                                directory_->Open(file.name, file.stamp));
-    // A row takes some bytes; memory is allocated for so many.
+    // Memory is allocated for row_count rows, and each takes at least one byte
+    // of the file.
     if (row_count < 1 ||
         static_cast<std::uint64_t>(row_count) > bytes->left()) {
       return absl::DataLossError(
           absl::StrCat(file.name, ": it can't have ", row_count, " rows"));
     }
     auto segment = LoadSegment(empty, row_count, trainings, key_files, *bytes);
-    // Whatever that met, if the file is another, this is why.
+    // Checked before the other errors, which a damaged file would explain.
     ATTENDANT_RETURN_IF_ERROR(bytes->Verify());
     if (!segment.ok()) {
       return PrefixField(segment.status(), absl::StrCat(file.name, ": "));
@@ -475,7 +479,8 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
       directory_->PutManifest(manifest.Take() + segments.Take());
   has_manifest_ = true;
   if (!status.ok()) {
-    // It may be there all the same, and the one before after a power cut.
+    // The manifest may have been written all the same, and the previous one may
+    // be back after a power failure.
     named_.merge(named);
     return status;
   }
@@ -494,7 +499,7 @@ absl::Status SegmentFiles::Clear() {
   training_files_.clear();
   named_.clear();
   if (directory_ == nullptr || !has_manifest_) return absl::OkStatus();
-  knows_files_ = false;  // those that stay after an error
+  knows_files_ = false;  // files may remain after an error
   ATTENDANT_RETURN_IF_ERROR(directory_->Clear());
   has_manifest_ = false;
   knows_files_ = true;

@@ -20,7 +20,7 @@ std::int64_t Snapshot::key_count(int field) const {
 }
 
 std::optional<RowAddress> Snapshot::Find(absl::string_view id) const {
-  // Newest segment first: that is where a changed item lives.
+  // Newest segment first, because changed items are there.
   for (auto i = static_cast<std::int32_t>(segments.size()) - 1; i >= 0; --i) {
     const SegmentView& view = segments[i];
     const RowIndex row =

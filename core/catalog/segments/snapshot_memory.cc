@@ -10,13 +10,14 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
-// Of a row beside its key, value, id and attributes.
+// Of a row, in addition to its key, value, id and attributes.
 constexpr std::int64_t kRowBytes = 16;
-// Of an indexed key beside its floats and codes: norm, scale, row, position.
+// Of an indexed key, in addition to its floats and codes: norm, scale, row,
+// position.
 constexpr std::int64_t kPlaceBytes = 16;
-// Of a key in HNSW's graphs, where norms differ and there are two.
+// Of a key in HNSW's graphs, if norms differ and there are two.
 constexpr std::int64_t kGraphBytes = 576;
-// Of an attribute beside its texts.
+// Of an attribute, in addition to its texts.
 constexpr std::int64_t kAttributeBytes = 16;
 
 std::int64_t TextBytes(const AttributeValue& value) {
@@ -32,7 +33,7 @@ std::int64_t TextBytes(const AttributeValue& value) {
   return bytes;
 }
 
-// Of keys in an index of a kind that is trained.
+// Memory of keys in an index of a trained kind.
 std::int64_t IndexedBytes(std::int64_t key_count, std::int64_t dim,
                           IndexKind kind, bool on_disk) {
   std::int64_t bytes = on_disk ? 0 : dim * kFloatBytes;
@@ -41,7 +42,7 @@ std::int64_t IndexedBytes(std::int64_t key_count, std::int64_t dim,
   return key_count * bytes;
 }
 
-// Of the keys that a model makes of so many.
+// Memory of the keys that a model computes from key_count keys.
 std::int64_t HeadBytes(std::int64_t key_count, const AttentionModel* model,
                        IndexKind kind, bool on_disk) {
   std::int64_t bytes = 0;
@@ -52,7 +53,7 @@ std::int64_t HeadBytes(std::int64_t key_count, const AttentionModel* model,
   return bytes;
 }
 
-// Of the floats of a head at a time, before they are in its index.
+// Memory of the floats of one head, before they are in its index.
 std::int64_t ProjectedBytes(std::int64_t key_count,
                             const AttentionModel* model) {
   std::int64_t most = 0;
@@ -62,18 +63,18 @@ std::int64_t ProjectedBytes(std::int64_t key_count,
   return key_count * most * kFloatBytes;
 }
 
-// The most lists of so many keys.
+// The maximum number of lists for key_count keys.
 std::int64_t ListCount(std::int64_t key_count) {
   return static_cast<std::int64_t>(4 *
                                    std::sqrt(static_cast<double>(key_count)));
 }
 
-// Of the sample that lists are learned from: 64 keys a list.
+// Memory of the sample from which lists are learned: 64 keys per list.
 std::int64_t SampleBytes(std::int64_t key_count, std::int64_t dim) {
   return std::min(key_count, 64 * ListCount(key_count)) * dim * kFloatBytes;
 }
 
-// Of the trials that the mass of lists is learned from.
+// Memory of the trials from which the mass of lists is learned.
 std::int64_t TrialBytes(std::int64_t key_count, IndexKind kind) {
   return kind == IndexKind::kIvf
              ? UnscoredMass::LearningBytes(ListCount(key_count),
@@ -118,7 +119,7 @@ MemoryParts SnapshotMemory(const Snapshot& snapshot) {
 
 std::int64_t WriteBytes(std::span<const Item* const> items,
                         const std::vector<NamedModel>& models) {
-  std::int64_t head_dims = 0;  // of all heads' keys of an item
+  std::int64_t head_dims = 0;  // of all heads' keys of one item
   for (const NamedModel& model : models) {
     head_dims += StoredDim(model.model.get());
   }
@@ -131,7 +132,7 @@ std::int64_t WriteBytes(std::span<const Item* const> items,
     for (const auto& [attribute, value] : item->attributes) {
       item_bytes += kAttributeBytes + TextBytes(value);
     }
-    // In memory, and in a write buffer.
+    // Counted twice: in memory and in a write buffer.
     bytes += 2 * item_bytes + kRowBytes + head_dims * kFloatBytes;
   }
   return bytes;
@@ -166,7 +167,7 @@ std::int64_t MergeBytes(const Snapshot& snapshot, const MergePlan& plan,
                         TrialBytes(key_count, head_kind));
     }
   }
-  // Of rows those that live.
+  // Only live rows are copied.
   for (std::size_t i = plan.first; i < plan.end; ++i) {
     const SegmentView& view = snapshot.segments[i];
     const double share = static_cast<double>(view.live_count) /
