@@ -19,29 +19,29 @@
 namespace attendant {
 namespace {
 
-// Standard deviations that a code is taken to err by at most, where nothing has
-// to be proven: for one of 500 keys it is more.
+// Standard deviations that a code is assumed to err by at most, if nothing has
+// to be proven; one of 500 keys errs by more.
 constexpr double kDeviations = 3;
-// Beyond this variance of a logit, or this error common to all, codes say too
-// little of exp(logit).
+// If the variance of a logit, or the error common to all logits, exceeds these,
+// codes say too little of exp(logit).
 constexpr double kMaxVariance = 0.5;
 constexpr double kMaxCommonError = 0.5;
-// And beyond this variance to draw keys by.
+// Greatest variance of a logit if keys are drawn by their codes.
 constexpr double kMaxDrawnVariance = 1;
-// 8 bits of a query say enough beside 4 of a key if they move logits by no more
-// than this.
+// 8 bits of a query suffice in combination with 4 bits of a key if they move
+// logits by no more than this.
 constexpr double kMaxQueryDeviation = 0.05;
-// Kept keys that may wait beyond those wanted.
+// Kept keys that may accumulate beyond the number wanted.
 constexpr std::size_t kWaiting = 256;
-// Keys that are scored at once, and that are asked for ahead of their turn.
+// Keys that are scored at once, and keys that are prefetched ahead.
 constexpr std::size_t kTogether = 8;
 constexpr std::size_t kAhead = 2 * kTogether;
-// Keys scored from floats between two looks at the interrupt.
+// Keys scored from floats between two checks of the interrupt.
 constexpr std::size_t kPollKeys = 4096;
 static_assert(kPollKeys % kTogether == 0);
 
-// The k-th greatest number; unless it is the last time, something below it will
-// do.
+// Returns the k-th greatest number, or, if not `last`, possibly a number below
+// it.
 float Kth(std::span<const float> numbers, std::int64_t k, bool last) {
   return last ? KthGreatest(numbers, k)
               : NearKthGreatest(numbers, k, k + k / 4);
@@ -92,10 +92,10 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
 
 bool CodePass::MayRead(CodeBits bits) const {
   const double max_scale = lists_->codes.max_scale();
-  // With the mean of a list.
+  // Bound of the query's product with the mean of a list.
   const double product = coded_.norm() * lists_->max_norm();
   const bool draws_by_4 = options_.precision > 0 && bits == CodeBits::k4;
-  // What pools takes codes at their word.
+  // Pooling uses codes without correction.
   const double max_variance = draws_by_4 && options_.values == nullptr
                                   ? kMaxDrawnVariance
                                   : kMaxVariance;
@@ -113,15 +113,15 @@ void CodePass::Read(CodeBits bits) {
   const double variance = coded_.LogitVariancePerSquareScale(bits);
   half_variance_ = static_cast<float>(variance / 2);
   correction_ = options_.bounds ? 0 : half_variance_;
-  // A proof's margin covers what corrects the logit, too.
+  // A proof's margin also covers the correction of the logit.
   const double margin_per_scale =
       options_.certified
           ? coded_.LogitErrorPerScale(bits) + correction_ * max_scale
           : kDeviations * std::sqrt(variance);
-  // Rounded up, as floats.
+  // Rounded up to floats.
   constexpr double kUp = 1 + 0x1p-20;
   margin_per_scale_ = static_cast<float>(kUp * margin_per_scale);
-  // Products with lists' means are rounded, and so are logits from floats.
+  // Products with lists' means are rounded, as are logits from floats.
   const double query_error = options_.certified
                                  ? coded_.logit_error()
                                  : kDeviations * coded_.LogitDeviation();
@@ -236,7 +236,7 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   if (pools) pool_.Add(list, begin, count, logits, partition.max);
 }
 
-// No branch tells them apart: for which rows it is taken can't be foreseen.
+// Uses no branch, because whether a row is eligible cannot be predicted.
 std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
                                      float* logits) const {
   const EligibleRows eligible(*query_);
@@ -256,7 +256,7 @@ std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
 
 void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
                     float greatest) {
-  // Nothing that is not eligible, even while there is no threshold.
+  // Never keeps a key that is not eligible, even while there is no threshold.
   const float least =
       std::max(threshold_ - max_margin_, std::numeric_limits<float>::lowest());
   if (greatest < least) return;
@@ -277,8 +277,8 @@ void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
   if (kept_.size >= capacity_) Shrink(false);
 }
 
-// While there is none, of keys that are taken at once: what Shrink would leave
-// others out by.
+// Called while there is no threshold, for the keys of one take: sets the
+// threshold by which Shrink would leave keys out.
 void CodePass::SetThreshold(std::span<const float> logits,
                             std::int64_t wanted) {
   threshold_ = NearKthGreatest(logits, wanted, wanted + wanted / 4) -
@@ -307,20 +307,20 @@ void CodePass::TakeBounds(std::int64_t begin, std::int64_t count,
 }
 
 // A key whose code is g deviations below the k-th best is one of the k best
-// with the chance that a normal number is above g. Those that are the farthest
-// below are left out, as long as their chances add up to no more than may be
-// lost. They are counted again and again, by kernels: to sort them into bins
-// takes a branch a key, as nothing tells which side of the k-th best the next
-// is on, and took more than three times as long.
+// with the probability that a normal number exceeds g. Leaves out the farthest
+// keys, as long as their probabilities add up to no more than lost_count.
+// Counts the keys below each step again, with kernels: sorting the keys into
+// bins takes a branch per key that cannot be predicted, and took more than
+// three times as long.
 void CodePass::NarrowMargins() {
-  // The error of the k-th best code averages out where there are as many.
+  // With this many keys the error of the k-th best code averages out.
   constexpr std::int64_t kMinLosing = 20;
   if (options_.lost_count == 0 || options_.certified ||
       options_.rescore_count > 0 || k_ < kMinLosing ||
       k_ > static_cast<std::int64_t>(kept_.size)) {
     return;
   }
-  constexpr int kSteps = 8;  // of a deviation
+  constexpr int kSteps = 8;  // per deviation
   constexpr auto kBins = static_cast<int>(kSteps * kDeviations);
   static const std::array<double, kBins + 1> chances = [] {
     std::array<double, kBins + 1> above = {};
@@ -332,7 +332,7 @@ void CodePass::NarrowMargins() {
   }();
   constexpr float kMinMargin = 1e-30f;  // divides
   const auto size = static_cast<std::int64_t>(kept_.size);
-  // Steps below the k-th best.
+  // Number of steps below the k-th best.
   places_.resize(std::max(places_.size(), kept_.size));
   for (std::size_t i = 0; i < kept_.size; ++i) {
     places_[i] = (threshold_ - kept_.logits[i]) *
@@ -342,8 +342,8 @@ void CodePass::NarrowMargins() {
     return ActiveKernels().CountAtLeast(places_.data(), size,
                                         static_cast<float>(steps));
   };
-  // Of keys that lie closer together than their codes err, these don't say
-  // which are the best.
+  // If keys lie closer together than their codes err, codes do not tell which
+  // are the best.
   if (2 * (size - count_below(-kSteps)) < k_) return;
   double lost = 0;
   int bin = kBins;
@@ -365,8 +365,8 @@ void CodePass::NarrowMargins() {
   }
 }
 
-// Leaves those that may be among the k best, the least that each of the k best
-// may be being known, and the rescore_count best.
+// Keeps the keys that may be among the k best, given a lower bound of the k
+// best, and the rescore_count best.
 void CodePass::Shrink(bool last) {
   const auto size = static_cast<std::int64_t>(kept_.size);
   const std::span<const float> logits(kept_.logits.data(), kept_.size);
@@ -381,8 +381,8 @@ void CodePass::Shrink(bool last) {
     }
     least = Kth(lowers_, k_, last);
   } else if (k_ > 0) {
-    // One of them errs about as often upwards as down, so that without proof
-    // the k-th best code stands for the k-th best key.
+    // Errors are as often positive as negative, so without a proof the k-th
+    // best code represents the k-th best key.
     least = Kth(logits, k_, last);
   }
   if (options_.rescore_count > k_) {
@@ -406,8 +406,9 @@ void CodePass::Shrink(bool last) {
   MakeRoom();
 }
 
-// Into the order of keys, in which sums are added up. Keys that were taken at
-// once are in order, and stand in the order of the takes: these are sorted.
+// Sorts the kept keys by position, the order in which sums are added up. The
+// keys of one take are in order already, and follow the order of the takes, so
+// only the takes are sorted.
 void CodePass::SortKept() {
   const auto end =
       kept_.positions.begin() + static_cast<std::ptrdiff_t>(kept_.size);
@@ -438,13 +439,13 @@ void CodePass::SortKept() {
   std::copy(sorted_logits_.begin(), sorted_logits_.end(), kept_.logits.begin());
 }
 
-// In the order of keys, whatever that of the takes was.
+// Adds up in the order of keys, whatever the order of the takes.
 void CodePass::MergeTaken() {
   takes_.clear();
   for (std::size_t i = 0; i < taken_.size(); ++i) {
     takes_.emplace_back(taken_[i].begin, i);
   }
-  // A query alone takes the best lists first, and then the others in order.
+  // A single query takes the best lists first, and then the others in order.
   auto middle = takes_.end();
   while (middle != takes_.begin() &&
          (middle == takes_.end() || *std::prev(middle) < *middle)) {

@@ -1,4 +1,4 @@
-// What a pass says of the keys that it did not score from their floats.
+// The part of CodePass for keys that are not scored from their floats.
 #include <algorithm>
 #include <cmath>
 
@@ -14,48 +14,52 @@
 namespace attendant {
 namespace {
 
-// Keys that lie close together are rounded alike, so that their errors add up
-// to somewhat more than those of as many others: the factor is measured
-// (docs/mass.md). That of equal keys is beside it (KeyCodes::RepeatsOf).
+// Keys that lie close together are rounded alike, so that the variance of the
+// sum of their errors exceeds that of as many different keys. The factor is
+// measured (docs/mass.md). The factor for equal keys is separate
+// (KeyCodes::RepeatsOf).
 constexpr double kAlikeKeys = 1.4;
 // Relative error of a sum of exps in floats, for gaps up to 16, beyond which
 // terms hardly weigh (see SumExps).
 constexpr double kSumError = (8 + 16 + 9) * 0x1p-24;
-// Keys drawn to correct a sum: at least so many, at most these or one of so
-// many keys, which takes half as long as to score all of them from floats.
+// Keys drawn to correct a sum: at least kMinDraws, and at most kMaxDraws or one
+// of kKeysPerMostDraws keys, whichever is more; the latter takes half as long
+// as scoring all keys from floats.
 constexpr std::int64_t kMinDraws = 64;
 constexpr std::int64_t kMaxDraws = 4096;
 constexpr std::int64_t kKeysPerMostDraws = 64;
-// So many deviations hold 95 % of the means of kMinDraws.
+// This many deviations hold 95 % of the means of kMinDraws draws.
 constexpr double kDrawnDeviations = 2.1;
-// Draws beyond those that errors call for: errors of near keys are alike.
+// Factor for more draws than errors call for: errors of near keys are alike.
 constexpr double kDrawMargin = 1.5;
-// Beyond this mean variance of logits the ratios of so few draws are too skewed
-// for what they say of themselves.
+// If the mean variance of logits exceeds this, the ratios of so few draws are
+// too skewed to estimate their own variance.
 constexpr double kMaxMeanVariance = 0.3;
-// Of attention so sharp that logits have a variance v by 4 bits at most some
-// exp(-20 v) was left to codes, of four sets of 100,000 keys up to v = .15.
+// If logits have a variance v with 4 bits because attention is sharp, at most
+// about exp(-20 v) of the sums was left to codes, for four sets of 100,000 keys
+// up to v = .15.
 constexpr double kShareLostPerVariance = 20;
-// A draw takes as long as the other nibbles of so many keys, for a query alone.
+// A draw takes as long as reading the other nibbles of this many keys, for a
+// single query.
 constexpr std::int64_t kKeysPerDraw = 250;
-// Draws beyond those that the first ones call for, where these leave more than
-// this much of what they may: an interval of logs is somewhat wider than that.
+// Factor for more draws than the first ones call for, if these leave more than
+// kMaxLeft of the allowed deviation: an interval of logs is somewhat wider than
+// the deviation.
 constexpr double kMoreDraws = 1.2;
 constexpr double kMaxLeft = 0.95;
-// Draws between two looks at the interrupt.
+// Draws between two checks of the interrupt.
 constexpr std::size_t kPollDraws = 4096;
-// Blocks ahead of their turn that are asked for.
+// Number of blocks that are prefetched ahead.
 constexpr std::size_t kAheadBlocks = 16;
 
 }  // namespace
 
-// Of keys with equal logits, those whose codes err downwards are left out of
-// what is kept, and weigh too little. As E[exp(e) 1(e < a)] =
-// exp(variance / 2) P(e < a - variance), the terms of kept keys that are less
-// than a variance above the threshold make up for it.
+// Among keys with equal logits, those whose codes err downwards are not kept,
+// so the keys that are not kept weigh too little. Because E[exp(e) 1(e < a)] =
+// exp(variance / 2) P(e < a - variance), also counting the kept keys that are
+// less than one variance above the threshold makes up for it.
 bool CodePass::CountsTwice(std::size_t kept) const {
-  // Where rows are drawn from, what is drawn from is what was not kept, and
-  // nothing else.
+  // With a precision, keys are drawn from exactly those that were not kept.
   return options_.precision == 0 && kept_near_cut_[kept] != 0;
 }
 
@@ -73,7 +77,7 @@ SoftmaxPartition CodePass::Rest() {
   SoftmaxPartition rest = partition_;
   rest.count = taken_count_ - static_cast<std::int64_t>(kept_.size);
   if (rest.count == 0) return SoftmaxPartition();
-  // By the same kernel, so that a term is taken off as it was added.
+  // Uses the same kernel, so that a term is subtracted as it was added.
   logits_taken_off_.resize(kept_.size);
   std::size_t count = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
@@ -155,8 +159,8 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
   const Squares squares = RestSquares(rest);
   const double of_codes = squares.coarse * factor(CodeBits::k4) +
                           squares.fine * factor(CodeBits::k8);
-  // Which keys are kept is a matter of chance as well: that of those counted
-  // twice.
+  // Which keys are kept is random as well; the variance of that is that of the
+  // keys counted twice.
   double twice_square = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
     if (!CountsTwice(i)) continue;
@@ -164,7 +168,7 @@ void CodePass::SetVariance(const SoftmaxPartition& rest,
     twice_square += e * e * RepeatsAt(kept_.positions[i]);
   }
   const double rounding = kSumError * partition_.sum;
-  // The logits' own error, common to all, moves the sum as a whole.
+  // The error that all logits have in common moves the sum as a whole.
   const double common =
       (options_.certified ? coded_.logit_error() : coded_.LogitDeviation()) *
       rest.sum;
@@ -178,21 +182,21 @@ double CodePass::MeanVariance(CodeBits bits) const {
          lists_->codes.mean_square_scale();
 }
 
-// Relative, of all sums. The variances of the indexes that the keys lie in add
-// up to that of all.
+// Relative deviation of all sums. The variances of the indexes that hold the
+// keys add up to the total.
 double CodePass::WantedDeviation() const {
   return options_.precision * std::sqrt(options_.key_share) / kDrawnDeviations;
 }
 
-// Each ratio varies by exp(v) - 1 relative to its square, v being the variance
-// of a logit.
+// The variance of each ratio is exp(v) - 1 relative to its square, where v is
+// the variance of a logit.
 double CodePass::DrawsWanted(CodeBits bits, double share) const {
   const double deviation = share / WantedDeviation();
   return kDrawMargin * deviation * deviation * std::expm1(MeanVariance(bits));
 }
 
-// What is left to codes is less of the sums the sharper attention is, and so
-// the more codes err.
+// The sharper attention is, the more codes err, and the smaller the share of
+// the sums that is left to codes.
 bool CodePass::DrawsSuffice(CodeBits bits) const {
   const double variance = MeanVariance(bits);
   const double likely_share =
@@ -211,7 +215,7 @@ std::int64_t CodePass::MostDraws() const {
   return std::max(kMaxDraws, lists_->key_count() / kKeysPerMostDraws);
 }
 
-// Draws a key of the block. False if none is left there.
+// Draws a key of the block. Returns false if none is left in it.
 bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
                        double& log_probability) const {
   const std::int64_t begin = draw.block * kCodeRows;
@@ -234,7 +238,8 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
         !is_kept && (all_eligible_ || eligible.Bit(row) != 0);
     if (!takes_part) logits[i] = kMinusInfinityF;
   }
-  // What is drawn from: whatever their rounding, these are the probabilities.
+  // Keys are drawn from these numbers: they are the probabilities, whatever
+  // their rounding.
   float exps[kCodeRows];
   const float max = ActiveKernels().Max(logits, count);
   if (max == kMinusInfinityF) return false;
@@ -256,7 +261,8 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
 
 absl::StatusOr<CodePass::Drawn> CodePass::Draw(std::int64_t count,
                                                double log_tail, float max) {
-  // Segments may hold the same keys in the same order.
+  // The segment is the seed, because segments may hold the same keys in the
+  // same order.
   tail_.DrawBlocks(count, static_cast<std::uint64_t>(query_->segment), draws_);
   drawn_.clear();
   log_probabilities_.clear();
@@ -274,9 +280,9 @@ absl::StatusOr<CodePass::Drawn> CodePass::Draw(std::int64_t count,
   }
   KeyScorer scorer(*query_);
   ATTENDANT_RETURN_IF_ERROR(ScoreFloats(drawn_, scorer));
-  // Ratios relative to what the codes say; a block without a key counts as 0.
-  // What else the sums hold is corrected by the same draws: keys that are alike
-  // err alike, and the gaps of their logits with them.
+  // Ratios are relative to what the codes say; a block without a key counts as
+  // 0. The other sums are corrected by the same draws: similar keys have
+  // similar errors, and so have the gaps of their logits.
   Drawn drawn;
   double square_sum = 0;
   for (std::size_t j = 0; j < drawn_.size(); ++j) {
@@ -292,8 +298,8 @@ absl::StatusOr<CodePass::Drawn> CodePass::Draw(std::int64_t count,
   drawn.mean /= n;
   drawn.gap_error /= n;
   drawn.square_error /= n;
-  // What has as little as one draw's share may have none, and err as any code:
-  // draws of few different keys, many times each, don't show it.
+  // Keys with as little as one draw's share may have no draw, and err like any
+  // code; draws of few different keys, many times each, do not show it.
   const double undrawn = drawn.mean / n;
   drawn.variance =
       std::max(0.0, square_sum / n - drawn.mean * drawn.mean) / (n - 1) +
@@ -306,21 +312,23 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   tail_.Remove({kept_.positions.data(), kept_.size},
                {kept_.logits.data(), kept_.size});
   const double log_tail = tail_.LogSum();
-  // Sums of floats leave their rounding where everything was kept.
+  // If everything was kept, the sums still contain the rounding of floats.
   stats.log_variance =
       2 * (partition_.max + std::log(kSumError * partition_.sum));
   if (rest.sum == 0 || log_tail == kMinusInfinityF) return absl::OkStatus();
   const double kept_ratio = log_kept ? std::exp(*log_kept - log_tail) : 0.0;
   const double wanted = DrawsWanted(options_.bits, 1 / (1 + kept_ratio));
   const auto most = static_cast<double>(MostDraws());
-  // Too many are not made: the few say how far the sums may be off.
+  // If too many would be wanted, makes few: they say how far the sums may be
+  // off.
   auto count = wanted <= most
                    ? std::max(kMinDraws, static_cast<std::int64_t>(wanted))
                    : kMinDraws;
   Drawn drawn;
   while (true) {
     ATTENDANT_ASSIGN_OR_RETURN(drawn, Draw(count, log_tail, rest.max));
-    // Not all codes err as much as others, and chance has its part.
+    // Some codes err more than others, and draws are random, so more draws may
+    // be needed.
     const double left = std::sqrt(drawn.variance) / (drawn.mean + kept_ratio) /
                         WantedDeviation();
     const double more = kMoreDraws * static_cast<double>(count) * left * left;
@@ -331,7 +339,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
   rest.sum = tail * drawn.mean;
   rest.sum_gap = std::min(0.0, rest.sum_gap + tail * drawn.gap_error);
   rest.sum_square = std::max(0.0, rest.sum_square + tail * drawn.square_error);
-  // Deviations of few draws are somewhat more than they seem (Student).
+  // Deviations of few draws are somewhat greater than they seem (Student).
   const double deviations = kDrawnDeviations / kNormalDeviations;
   const double log_deviation =
       log_tail + 0.5 * std::log(drawn.variance) + std::log(deviations);
@@ -340,7 +348,7 @@ absl::Status CodePass::CorrectRest(std::optional<double> log_kept,
 }
 
 void CodePass::SetBounds(ScanStats& stats) const {
-  // Sums relative to the greatest upper bound, beyond which those from floats
+  // Sums are relative to the greatest upper bound. Below it, those from floats
   // may be too small for a double.
   const double max = upper_.max;
   double log_exact = kMinusInfinity;
@@ -353,7 +361,7 @@ void CodePass::SetBounds(ScanStats& stats) const {
     high -= std::exp(kept_.logits[i] + margin - max);
   }
   stats.certified = true;
-  // What is scored from floats has rounding of its own.
+  // Keys scored from floats have rounding errors of their own.
   const double rounding = margin_;
   stats.log_lower =
       LogAdd(log_exact, max + std::log(std::max(0.0, low))) - rounding;
@@ -361,15 +369,15 @@ void CodePass::SetBounds(ScanStats& stats) const {
       LogAdd(log_exact, max + std::log(std::max(0.0, high))) + rounding;
 }
 
-// Errors of codes move the weights of keys, each for itself, and rounding their
-// values. What weighs too little next to the cut is made up for as where keys
-// count twice. Where the values are the keys whose codes the logits were taken
-// from, an error moves both at once: with c the covariance of a value's error
-// with e, the variance of a component times the query, and a what e must be
-// below for the key not to be kept,
-//   E[exp(e - v/2) error 1(e < a + v)] = c (P(e < a) - density of e at a),
-// where the first sums up to what the rest weighs, and the other to what keys
-// weigh around the cut, for each nat.
+// Errors of codes affect the weights of keys, each independently, and their
+// values by rounding. Keys next to the threshold that weigh too little are made
+// up for by those that count twice. If the values are the keys whose codes give
+// the logits, an error affects both at once. With c the covariance of a value's
+// error with e, which is the variance of a component times the query, and a the
+// bound that e must be below for the key not to be kept,
+//   E[exp(e - v/2) error 1(e < a + v)] = c (P(e < a) - density of e at a).
+// The first term sums up to the weight of the rest, and the second to the
+// weight of the keys around the threshold, per nat.
 PooledError CodePass::PoolRest(const SoftmaxPartition& rest) {
   constexpr double kStep = 16;  // of a code of 4 bits
   constexpr double kOfStep = kStep * kStep / 12;
