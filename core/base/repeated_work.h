@@ -11,9 +11,9 @@
 
 namespace attendant {
 
-// Calls `work` at once, and again each time `interval` has passed since the
-// last call ended, occasionally a little earlier. The destructor waits for a
-// call that has begun.
+// Calls `work` at once, and again each time `interval`, cut to one minute, has
+// passed since the last call ended, or a little earlier after a spurious
+// wake-up. The destructor waits for a call that has begun.
 class RepeatedWork {
  public:
   RepeatedWork(absl::Duration interval, std::function<void()> work);

@@ -33,8 +33,8 @@ struct CodeBlocks {
   const std::uint8_t* low;
   std::int64_t step_count;
   std::int64_t block_count;  // in the call
-  std::int64_t
-      next_block;  // first block of the next call, as an index in this call
+  // The first block of the next call, as an index in this call.
+  std::int64_t next_block;
   std::int64_t first = 0;  // the block that high and low point to
 
   CodeBlocks From(std::int64_t block) const {

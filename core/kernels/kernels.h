@@ -104,7 +104,7 @@ struct Kernels {
   // most 2^-21 + |gap| * 2^-24, except that e_i is 0 below a gap of -87. A few
   // terms at a time are added as floats, and those sums as doubles: the error
   // of a sum is its terms' errors plus at most 9 * 2^-24 of the sum (8 for
-  // `sum`; sum_square also lacks terms below 2^-90).
+  // `sum`; sum_square is also off by what is below 2^-90).
   ExpSums (*SumExps)(const float* logits, std::int64_t n, float max,
                      float* exps);
 

@@ -57,8 +57,8 @@ class KeyTile {
   AlignedBuffer<std::int32_t> positions_;  // [kTileKeys]
   AlignedBuffer<float> gathered_keys_;     // [kTileKeys, key_dim]
   AlignedBuffer<float> gathered_values_;   // [kTileKeys, value_dim]
-  AlignedBuffer<float> projected_keys_;    // [heads, kTileKeys, dim]
-  AlignedBuffer<float> projected_values_;  // [heads, kTileKeys, dim]
+  AlignedBuffer<float> projected_keys_;    // [heads, kTileKeys, head_key_dim]
+  AlignedBuffer<float> projected_values_;  // [heads, kTileKeys, head_value_dim]
   AlignedBuffer<double> max_norms_;        // [heads]
   // The data of keys() and values(): projected, or as in the input.
   const float* keys_ = nullptr;

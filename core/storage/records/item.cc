@@ -90,7 +90,7 @@ absl::Status ValidateText(absl::string_view text) {
   return InvalidField("", "malformed text", "UTF-8");
 }
 
-// Errors have an empty field name followed by positions.
+// The field of an error is empty or a position, for the caller to prefix.
 absl::Status ValidateKey(std::span<const float> key,
                          const KeyFieldSchema& key_field) {
   if (key.size() != static_cast<std::size_t>(key_field.dim)) {

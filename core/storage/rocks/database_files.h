@@ -42,9 +42,10 @@ absl::Status CheckManifest(const std::string& directory, const Files& files,
                            const Acknowledged& acknowledged);
 
 // RocksDB's numbers in the logs: `last` is that of the last complete write;
-// `first` is the first number from which on none is missing, 0 if there is
-// none. DataLoss if a log has a write after an incomplete one, does not
-// continue where the log before it ends, or overlaps it.
+// `first` is the first number from which on none is missing. Both are 0 if
+// there is no complete write. DataLoss if a log other than the last has a write
+// after an incomplete one, a log has a gap between two writes, or a write has
+// lower numbers than the one before it.
 struct LogNumbers {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
