@@ -544,8 +544,8 @@ absl::Status CodePass::Finish(bool complete, AttentionState& state,
                               ScanStats& stats) {
   Shrink(true);
   SortKept();
-  FindNearCut();
   MergeTaken();
+  FindNearCut();
   ATTENDANT_RETURN_IF_ERROR(RescoreKept(state));
   SoftmaxPartition rest = Rest();
   if (options_.precision > 0 && rest.count > 0) {

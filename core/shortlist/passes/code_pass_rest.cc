@@ -65,11 +65,17 @@ bool CodePass::CountsTwice(std::size_t kept) const {
 
 void CodePass::FindNearCut() {
   kept_near_cut_.assign(kept_.size, 0);
-  if (options_.bits != CodeBits::k4 || options_.certified) return;
-  for (std::size_t i = 0; i < kept_.size; ++i) {
-    const std::int32_t position = kept_.positions[i];
-    kept_near_cut_[i] = static_cast<std::uint8_t>(
-        kept_.logits[i] - Variance(position) < threshold_ - Margin(position));
+  if (options_.bits != CodeBits::k4 || options_.bounds) return;
+  std::size_t i = 0;
+  for (const auto& [begin, take] : merge_order_) {
+    const Taken& taken = taken_[take];
+    const std::int64_t end = begin + taken.count;
+    for (; i < kept_.size && kept_.positions[i] < end; ++i) {
+      const std::int32_t position = kept_.positions[i];
+      kept_near_cut_[i] = static_cast<std::uint8_t>(
+          taken.bits == CodeBits::k4 &&
+          kept_.logits[i] - Variance(position) < threshold_ - Margin(position));
+    }
   }
 }
 

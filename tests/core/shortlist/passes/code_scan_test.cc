@@ -206,6 +206,39 @@ TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
   }
 }
 
+// Of a query that no key is near to, thousands lie about the margin of what is
+// kept: those whose codes err upwards are, and the others are left to codes,
+// which say less of them than they weigh.
+TEST_P(CodeScanTest, AProofIsNotBiasedByWhichKeysItKeeps) {
+  constexpr int kDirections = 100;
+  std::mt19937_64 random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> direction(kDim);
+  for (const double temperature : {0.2, 0.1, 0.05}) {
+    int covered = 0;
+    double sum = 0;  // of errors, in deviations
+    for (int q = 0; q < kDirections; ++q) {
+      for (float& component : direction) component = normal(random);
+      const double norm = Norm(direction);
+      ScanQuery query = QueryFor(direction, kRows);
+      query.logit_factor = 1 / (temperature * norm);
+      query.goals.recall = 1;
+      const Answer answer = AnswerOf(data(), query);
+      ASSERT_FALSE(answer.stats.exact);
+      const double log_partition = *answer.partition.LogPartition();
+      const double error = log_partition - TrueLogPartition(data(), query);
+      const double deviation =
+          std::exp(0.5 * answer.stats.log_variance - log_partition);
+      covered += std::abs(error) <= 1.96 * deviation ? 1 : 0;
+      sum += error / deviation;
+    }
+    // Of 100 intervals that hold 95 % each, fewer than 88 hold once in 1,000.
+    EXPECT_GE(covered, 88) << temperature;
+    // The errors of so many are independent: their mean is within .33.
+    EXPECT_LE(std::abs(sum / kDirections), 0.5) << temperature;
+  }
+}
+
 TEST_P(CodeScanTest, AStatedPrecisionHolds) {
   for (const double temperature : {0.2, 0.1, 0.05, 0.02}) {
     std::vector<double> errors;
