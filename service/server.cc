@@ -168,7 +168,7 @@ absl::StatusOr<std::unique_ptr<Server>> Server::Start(
   }
   server->server_ = builder.BuildAndStart();
   if (server->server_ == nullptr) {
-    return absl::InternalError("gRPC's server does not start");
+    return absl::InternalError("the gRPC server failed to start");
   }
   grpc::HealthCheckServiceInterface* health =
       server->server_->GetHealthCheckService();

@@ -39,8 +39,9 @@ CLI::Validator AsBytes(std::int64_t whole) {
             const std::string got = text;
             if (whole > 0 && ReplaceShare(whole, text)) return "";
             if (ReplaceSize(text)) return "";
-            return absl::StrCat("got \"", got, "\", want bytes, as 12GiB",
-                                whole > 0 ? ", or a share, as 80%" : "");
+            return absl::StrCat(
+                "got \"", got, "\", want bytes such as 12GiB",
+                whole > 0 ? " or a percentage such as 80%" : "");
           },
           ""};
 }

@@ -51,7 +51,7 @@ absl::Status CheckThreads() {
     return absl::ResourceExhaustedError(absl::StrCat(
         "threads: got ", threads.size(), ", want ", kLeast,
         " at least: raise the limit of the user (ulimit -u), of the control "
-        "group (TasksMax of systemd, pids.max) or of addresses (ulimit -v)"));
+        "group (systemd TasksMax, pids.max) or on address space (ulimit -v)"));
   }
   return absl::OkStatus();
 }

@@ -54,7 +54,7 @@ absl::Status CannotListen(absl::string_view listen, absl::string_view what,
   } else if (error == EADDRNOTAVAIL || error == 0) {
     why = "the host is not an address of this machine";
   } else if (error == EACCES) {
-    why = "ports below 1024 want privileges";
+    why = "ports below 1024 require privileges";
   }
   return StatusWithReason(
       absl::StatusCode::kUnavailable,

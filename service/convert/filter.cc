@@ -124,7 +124,7 @@ absl::StatusOr<std::optional<Filter>> FilterFrom(const std::string& text,
   std::optional<Filter> filter;
   if (!text.empty() && expression != nullptr) {
     return InvalidField("filter", "filter and filter_expression",
-                        "one of both");
+                        "only one of them");
   }
   if (!text.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(filter, ParseFilter(text, schema));

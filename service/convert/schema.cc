@@ -110,7 +110,7 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
     // A reset to 1 is hardly ever meant and would undo a fitted temperature.
     if (!wire.has_temperature()) {
       return InvalidField("temperature", "none",
-                          "one, as update_mask names it");
+                          "a value, since update_mask names it");
     }
     ATTENDANT_RETURN_IF_ERROR(
         ValidateTemperature(wanted.temperature, "temperature"));

@@ -40,11 +40,12 @@ absl::StatusOr<HistoryEvent> EventFromProto(const v1::HistoryEvent& wire,
   if (profile) {
     if (!wire.has_time()) return event;
     return InvalidField(path(".time"), "a time",
-                        "nothing: what has a time is history");
+                        "nothing: events with a time belong in history");
   }
   if (!wire.has_time()) {
-    return InvalidField(path(".time"), "nothing",
-                        "when it was; what has no time is profile");
+    return InvalidField(
+        path(".time"), "nothing",
+        "the time of the event; events without a time belong in profile");
   }
   const absl::StatusOr<absl::Time> time = TimeFromProto(wire.time());
   if (!time.ok()) return PrefixField(time.status(), path(".time."));

@@ -43,7 +43,7 @@ absl::StatusOr<absl::Duration> DurationFromProto(
   if (wire.nanos() < -kMaxNanos || wire.nanos() > kMaxNanos || signs_differ) {
     return InvalidField(
         absl::StrCat(field, ".nanos"), absl::StrCat(wire.nanos()),
-        absl::StrCat("at most ", kMaxNanos, ", of the sign of seconds"));
+        absl::StrCat("at most ", kMaxNanos, ", with the sign of seconds"));
   }
   return absl::Seconds(wire.seconds()) + absl::Nanoseconds(wire.nanos());
 }

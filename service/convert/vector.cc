@@ -15,7 +15,7 @@ absl::StatusOr<std::vector<float>> FloatsFromBytes(const std::string& bytes,
                                                    absl::string_view field) {
   if (bytes.size() % sizeof(float) != 0) {
     return InvalidField(field, absl::StrCat(bytes.size(), " bytes"),
-                        "4 bytes a component");
+                        "4 bytes per component");
   }
   std::vector<float> floats(bytes.size() / sizeof(float));
   if (!floats.empty()) std::memcpy(floats.data(), bytes.data(), bytes.size());

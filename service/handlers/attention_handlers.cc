@@ -34,11 +34,11 @@ absl::Status CheckQuery(const Backend& backend,
                         const v1::AttendRequest& query) {
   if (!query.catalog().empty() && query.catalog() != request.catalog()) {
     return InvalidField("catalog", absl::StrCat("\"", query.catalog(), "\""),
-                        "nothing, or the batch's catalog");
+                        "nothing or the batch's catalog");
   }
   if (!query.state_token().empty()) {
     return InvalidField("state_token", "one in a batch",
-                        "nothing: the batch has one for all");
+                        "nothing: set the state_token of the batch");
   }
   return CheckLimits(backend.limits, query);
 }

@@ -265,7 +265,7 @@ absl::Status DeleteMatchingItems(Backend& backend,
       FilterOfRequest(request, *snapshot->schema, backend.limits.filter_depth));
   if (!filter.has_value()) {
     return InvalidField("filter", "none",
-                        "one that is true of what is to be deleted");
+                        "a filter that matches the items to delete");
   }
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   if (request.dry_run()) {

@@ -186,10 +186,10 @@ absl::Status DeleteSnapshot(Backend& backend,
     return StatusWithReason(
         absl::StatusCode::kFailedPrecondition,
         absl::StrCat("'", id.name, "' is a snapshot of '", id.catalog,
-                     "', which '", request.catalog(),
-                     "' is an alias of, and another of a catalog that had "
-                     "this name before: delete that of '",
-                     id.catalog, "' by its own name"),
+                     "', the catalog of alias '", request.catalog(),
+                     "', and also of a catalog that had this name before: to "
+                     "delete the former, name catalog '",
+                     id.catalog, "'"),
         "SNAPSHOT_AMBIGUOUS");
   }
   return backend.catalogs->snapshots().Remove(id);

@@ -35,7 +35,7 @@ absl::StatusOr<Matrix> RowsFromProto(const v1::TokenVectors& wire,
     } else if (dim != rows.column_count) {
       return InvalidField(
           vector_path(), absl::StrCat(dim, " components"),
-          absl::StrCat(rows.column_count, ", as the first has"));
+          absl::StrCat(rows.column_count, ", as in the first vector"));
     }
     // Not reserved: the first vector's dimension need not hold for the others.
     rows.data.insert(rows.data.end(), row->begin(), row->end());

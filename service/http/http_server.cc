@@ -89,7 +89,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(Options options) {
     });
     return evthread_use_pthreads() == 0;
   }();
-  if (!threads) return absl::InternalError("libevent has no threads");
+  if (!threads) return absl::InternalError("libevent has no thread support");
   std::unique_ptr<HttpServer> server(new HttpServer(std::move(options)));
   ATTENDANT_RETURN_IF_ERROR(server->Listen());
   server->thread_ = std::thread([base = server->base_, own = server.get()] {

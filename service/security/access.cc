@@ -105,7 +105,7 @@ absl::StatusOr<CatalogScope> CatalogScope::FromText(absl::string_view text) {
         (pattern == "*" && scope.patterns_.size() > 1)) {
       return InvalidField(
           "catalogs", absl::StrCat("\"", text, "\""),
-          "* alone, or names with commas between, each of which may end in *");
+          "* alone, or comma-separated names, each of which may end in *");
     }
   }
   return scope;

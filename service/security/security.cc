@@ -44,24 +44,24 @@ absl::Status ValidateSecurity(const SecurityOptions& options,
                               absl::string_view host, absl::string_view field) {
   ATTENDANT_RETURN_IF_ERROR(ValidateTls(options.tls));
   if (options.anonymous_read && options.token_path.empty()) {
-    return InvalidField("anonymous-read", "true without tokens",
-                        "auth-tokens too: without it all may do everything");
+    return InvalidField(
+        "anonymous-read", "true without tokens",
+        "auth-tokens too: without it, anyone may do everything");
   }
   if (!options.tls.certificate.empty() || IsLoopback(host)) {
     return absl::OkStatus();
   }
   if (!options.token_path.empty()) {
-    return InvalidField(
-        "auth-tokens", absl::StrCat("a file, no TLS, and to listen on ", host),
-        "tls-cert and tls-key too, or a loopback address: tokens would cross "
-        "the network for all to read");
+    return InvalidField("auth-tokens",
+                        absl::StrCat("a file, no TLS, and to listen on ", host),
+                        "tls-cert and tls-key too, or a loopback address: "
+                        "tokens would cross the network unencrypted");
   }
   if (!options.plaintext_on_network) {
-    return InvalidField(
-        field, absl::StrCat(host, " without TLS"),
-        "tls-cert and tls-key, a loopback address such as 127.0.0.1, or "
-        "plaintext-on-network, with which all who can connect may read and "
-        "change everything");
+    return InvalidField(field, absl::StrCat(host, " without TLS"),
+                        "tls-cert and tls-key, a loopback address such as "
+                        "127.0.0.1, or plaintext-on-network, which lets anyone "
+                        "who can connect read and change everything");
   }
   return absl::OkStatus();
 }

@@ -44,7 +44,7 @@ absl::StatusOr<std::vector<Owned<X509>>> ParseCertificates(
   if (at_end && !certificates.empty()) return certificates;
   return absl::InvalidArgumentError(
       at_end ? absl::StrCat(path, " holds no certificate in PEM")
-             : absl::StrCat(path, " is not whole: certificate ",
+             : absl::StrCat(path, " is damaged or incomplete: certificate ",
                             certificates.size() + 1, ": ", reason));
 }
 
@@ -55,7 +55,7 @@ absl::StatusOr<Owned<EVP_PKEY>> ParseKey(const std::string& path,
   ERR_clear_error();
   if (key != nullptr) return key;
   return absl::InvalidArgumentError(
-      absl::StrCat(path, " holds no private key in PEM without a password"));
+      absl::StrCat(path, " holds no unencrypted private key in PEM"));
 }
 
 absl::Time ExpiryOf(const X509& certificate) {

@@ -167,8 +167,7 @@ absl::StatusOr<TokenTable> TokenTable::FromText(absl::string_view text) {
     if (!table.entries_.emplace(std::move(name), *std::move(entry)).second) {
       return absl::InvalidArgumentError(
           absl::StrCat("line ", line_number,
-                       ": a token of this name stands "
-                       "in a line before"));
+                       ": an earlier line has a token with this name"));
     }
   }
   return table;

@@ -56,7 +56,7 @@ absl::StatusOr<std::string> ReadSmallFile(const std::string& path) {
   if (stat(path.c_str(), &status) != 0) return failed();
   if (!S_ISREG(status.st_mode)) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, " can't be read: it is no regular file"));
+        absl::StrCat(path, " can't be read: it is not a regular file"));
   }
   const std::unique_ptr<std::FILE, CloseFile> file(
       std::fopen(path.c_str(), "rb"));

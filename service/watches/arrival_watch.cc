@@ -40,10 +40,11 @@ absl::Status ArrivalWatch::Begin(grpc_auth_context* connection) {
     name = NameOf(connection);
   }
   if (Begin(name, SteadyNow())) return absl::OkStatus();
-  return absl::ResourceExhaustedError(absl::StrCat(
-      "calls that the connection has begun, and not sent the messages of: got ",
-      most_of_one() + 1, ", want at most ", most_of_one(),
-      ", twice --max-streams"));
+  return absl::ResourceExhaustedError(
+      absl::StrCat("calls that the connection has begun without sending their "
+                   "messages: got ",
+                   most_of_one() + 1, ", want at most ", most_of_one(),
+                   ", twice --max-streams"));
 }
 
 bool ArrivalWatch::Begin(const std::string& connection, SteadyTime now) {

@@ -105,8 +105,7 @@ TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   // But none goes in place of the other.
   const CommandResult refused = Run({"snapshot", "delete", "shop-1", "before"});
   EXPECT_EQ(refused.exit_status, 1);
-  EXPECT_THAT(refused.err,
-              HasSubstr("delete that of 'shop-2' by its own name"));
+  EXPECT_THAT(refused.err, HasSubstr("name catalog 'shop-2'"));
   RunText({"snapshot", "delete", "shop-2", "before"});
   RunText({"snapshot", "delete", "shop-1", "before"});
   EXPECT_EQ(Run({"snapshot", "verify", "shop-1", "before"}).exit_status, 1);

@@ -288,7 +288,7 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   EXPECT_EQ(std::filesystem::status(tokens).permissions(), shared);
   const CommandResult again = make_token({"web"});
   EXPECT_EQ(again.exit_status, 1);
-  EXPECT_THAT(again.err, HasSubstr("a token of this name"));
+  EXPECT_THAT(again.err, HasSubstr("a token with this name"));
   // A token that nobody saw does not take its name.
   const CommandResult unseen =
       RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",

@@ -119,10 +119,10 @@ TEST(FlagsTest, TheMemoryLimitTakesUnits) {
   for (const char* share :
        {"0%", "101%", "nan%", "%", "80 percent", "18446744073709551616"}) {
     ExpectUsageError(ParseLine({"--memory-limit", share}),
-                     "want bytes, as 12GiB, or a share, as 80%");
+                     "want bytes such as 12GiB or a percentage such as 80%");
   }
   ExpectUsageError(ParseLine({"--reply-memory", "80%"}),
-                   "--reply-memory: got \"80%\", want bytes, as 12GiB;");
+                   "--reply-memory: got \"80%\", want bytes such as 12GiB;");
   ExpectUsageError(ParseLine({"--memory-limit", "-1"}), "memory-limit");
   ExpectUsageError(ParseLine({"--memory-limit", "much"}), "memory-limit");
   ExpectUsageError(ParseLine({"--memory-limit", "1lightyear"}), "memory-limit");

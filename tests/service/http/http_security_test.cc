@@ -88,7 +88,7 @@ TEST_F(HttpSecurityTest, MetricsWantATokenForAllCatalogs) {
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("call_refused"));
   EXPECT_THAT(log, HasSubstr("\"/metrics\""));
-  EXPECT_THAT(log, HasSubstr("the token is not for all"));
+  EXPECT_THAT(log, HasSubstr("the token does not permit all of them"));
   EXPECT_EQ(Get("/metrics", tokens_["reader"]), 200);
 }
 

@@ -173,8 +173,9 @@ TEST_F(TlsTest, DoesNotStartWithFilesThatAreNoGood) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("is not the key of the certificate")));
   options_.security.tls.key = Write("no.key", "no key");
-  EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
-                                HasSubstr("holds no private key in PEM")));
+  EXPECT_THAT(Start(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("holds no unencrypted private key in PEM")));
   options_.security.tls.key = "";
   EXPECT_THAT(Start(), StatusIs(absl::StatusCode::kInvalidArgument,
                                 HasSubstr("tls-key: got nothing")));
@@ -243,10 +244,11 @@ TEST(TlsFilesTest, AChainThatIsNotWholeIsAnError) {
   const std::string half = chain.substr(0, chain.size() - 100);
   for (const char* name : {"chain.pem", "ca.pem"}) {
     write(name, half);
-    EXPECT_THAT(ReadTlsFiles(paths),
-                StatusIs(absl::StatusCode::kInvalidArgument,
-                         AllOf(HasSubstr(name),
-                               HasSubstr("is not whole: certificate 2"))));
+    EXPECT_THAT(
+        ReadTlsFiles(paths),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr(name),
+                       HasSubstr("is damaged or incomplete: certificate 2"))));
     write(name, chain);
   }
 }

@@ -666,7 +666,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("call_refused"));
   EXPECT_THAT(log, HasSubstr("/attendant.v1.ItemService/ImportItems"));
-  EXPECT_THAT(log, HasSubstr("the token was taken back"));
+  EXPECT_THAT(log, HasSubstr("the token was revoked"));
   EXPECT_THAT(log, HasSubstr("the token's is read"));
 }
 

@@ -109,9 +109,11 @@ TEST(TokenTableTest, NamesTheLineThatIsWrong) {
   refuses(absl::StrCat("ci read Films ", hash), "catalogs: got \"Films\"");
   refuses("ci read * plain:secret:word", "the hash is not hkdf-sha256");
   refuses(ci.line.substr(0, ci.line.size() - 1), "the hash is not");
-  EXPECT_THAT(TokenTable::FromText(absl::StrCat(ci.line, "\n", ci.line)),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("line 2: a token of this name")));
+  EXPECT_THAT(
+      TokenTable::FromText(absl::StrCat(ci.line, "\n", ci.line)),
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          HasSubstr("line 2: an earlier line has a token with this name")));
 }
 
 // A file in the wrong place may be a token, and what is wrong is logged.
