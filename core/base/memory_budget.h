@@ -87,8 +87,8 @@ class MemoryBudget {
   Account OpenAccount() { return Account(this, /*reserved=*/false); }
 
   // OK if `bytes` more fit. Otherwise ResourceExhausted with reason
-  // MEMORY_LIMIT; the message names `what` wants the memory, the use and the
-  // limit.
+  // MEMORY_LIMIT; the message names `what`, which wants the memory, the use and
+  // the limit.
   absl::Status Check(absl::string_view what, std::int64_t bytes);
 
   // As Check, but also counts the bytes until the account is destroyed. They

@@ -40,8 +40,8 @@ absl::Status FileError(int error, absl::string_view message);
 absl::Status FileError(int error, absl::string_view action,
                        absl::string_view path);
 
-// Returns ResourceExhausted (reason TOO_MANY_OPEN_FILES) that says `what` could
-// not be done and what to do.
+// Returns ResourceExhausted (reason TOO_MANY_OPEN_FILES). The message is `what`
+// and the advice to raise the limit.
 absl::Status TooManyOpenFiles(absl::string_view what);
 
 // Returns TooManyOpenFiles if `what`, which opens `file_count` files, would
