@@ -76,8 +76,8 @@ class CatalogSet {
     std::shared_ptr<LiveCatalog> catalog;
     bool created = false;
   };
-  // What a restore does if a model of the snapshot no longer exists. A version
-  // that it creates is visible to all catalogs.
+  // The action of a restore if a model of the snapshot no longer exists. A
+  // version that it creates is visible to all catalogs.
   enum class MissingModels { kCreate, kRefuse };
   struct AliasMove {
     Alias alias;
@@ -222,8 +222,8 @@ class CatalogSet {
   absl::Status left_overs() const { return store_->left_overs(); }
 
  private:
-  // What a name stands for: a catalog; the record of a catalog that could not
-  // be opened, with the error; or an alias.
+  // The meaning of a name: a catalog; the record of a catalog that could not be
+  // opened, with the error; or an alias.
   struct Entry {
     std::shared_ptr<LiveCatalog> catalog;
     absl::Status damage;

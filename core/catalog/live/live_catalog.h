@@ -58,10 +58,10 @@ struct LiveCatalogOptions {
   // snapshots.
   const Clock* clock = &Clock::System();
   // Delay before a merge that failed or was postponed for lack of memory is
-  // retried. It grows up to 64 times while the merge keeps failing.
+  // retried. The delay grows up to 64-fold while the merge keeps failing.
   absl::Duration retry_time = absl::Seconds(5);
-  // The number of changes a restart would have to replay from which segment
-  // files are written even without a merge.
+  // Once a restart would have to replay this many changes, segment files are
+  // written even if nothing was merged.
   std::int64_t max_logged_changes = 65536;
   // How often indexes are asked whether there are new queries to learn from.
   absl::Duration learn_interval = absl::Seconds(5);
@@ -84,7 +84,7 @@ struct IndexState {
   ModelName active_model;
   // Keys projected by the field's models since the catalog was opened.
   std::int64_t projected_key_count = 0;
-  // Of all segments: bytes in memory, and bytes of keys in files.
+  // Totals over all segments: bytes in memory, and bytes of keys in files.
   std::int64_t memory_bytes = 0;
   std::int64_t disk_bytes = 0;
 };

@@ -1,4 +1,4 @@
-// What scans know about the catalog's attention: the error of a guessed
+// Knowledge of scans about the catalog's attention: the error of a guessed
 // partition, and the share of it that given items hold.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_MASS_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_MASS_H_

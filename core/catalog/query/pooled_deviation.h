@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// What a segment's scan knows about the part of a pooled value that was not
-// scored from floats.
+// The knowledge of a segment's scan about the part of a pooled value that was
+// not scored from floats.
 struct PooledPart {
   PooledError error;
   double log_sum_variance = 0;  // the sum of both ScanStats variances

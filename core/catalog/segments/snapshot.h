@@ -55,9 +55,9 @@ struct Snapshot : IdResolver {
   // By field: the wanted kind, never AUTO, even while it is not built yet.
   std::vector<IndexKind> wanted_indexes;
   std::vector<SegmentView> segments;
-  // What is known about the masses of all segments' trainings. It grows as
-  // queries arrive and determines how far guessed masses are trusted
-  // (docs/mass.md). Null: a query uses the newest state.
+  // Knowledge about the masses of all segments' trainings. It grows as queries
+  // arrive and determines how far guessed masses are trusted (docs/mass.md).
+  // Null: a query uses the newest state.
   std::shared_ptr<const KnownMasses> known_masses;
   // Sets known_masses to the current state.
   void TakeKnownMasses();

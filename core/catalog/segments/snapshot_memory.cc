@@ -10,14 +10,14 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kFloatBytes = sizeof(float);
-// Of a row, in addition to its key, value, id and attributes.
+// Bytes of a row, in addition to its key, value, id and attributes.
 constexpr std::int64_t kRowBytes = 16;
-// Of an indexed key, in addition to its floats and codes: norm, scale, row,
-// position.
+// Bytes of an indexed key, in addition to its floats and codes: norm, scale,
+// row, position.
 constexpr std::int64_t kPlaceBytes = 16;
-// Of a key in HNSW's graphs, if norms differ and there are two.
+// Bytes of a key in HNSW's graphs, if norms differ and there are two.
 constexpr std::int64_t kGraphBytes = 576;
-// Of an attribute, in addition to its texts.
+// Bytes of an attribute, in addition to its texts.
 constexpr std::int64_t kAttributeBytes = 16;
 
 std::int64_t TextBytes(const AttributeValue& value) {
