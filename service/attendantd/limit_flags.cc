@@ -71,8 +71,9 @@ void AddLimitFlags(CLI::App& app, TransportLimits& limits) {
   AddCount(app, "--connection-grace-seconds",
            "ATTENDANT_CONNECTION_GRACE_SECONDS", limits.age_grace_seconds,
            "SECONDS",
-           "Time that the calls in progress then have to finish; set it above "
-           "the longest import or export of a snapshot");
+           "Time that calls in progress have to finish after "
+           "--connection-age-seconds; set it above the longest import or "
+           "export of a snapshot");
   AddCount(app, "--stall-seconds", "ATTENDANT_STALL_SECONDS",
            limits.stall_seconds, "SECONDS",
            "Cancel a call whose client does not read the reply within SECONDS "

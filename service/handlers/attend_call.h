@@ -27,8 +27,8 @@ std::uint64_t EffortOf(const v1::AttendRequest& request);
 // is ready. Calls never wait for others to arrive: if a worker is idle, a call
 // runs at once, alone. Calls that read codes, calls that read every key from
 // its floats, and calls that need separate processing (filters, draws, several
-// heads) are never batched together, so that a light query waits for a heavy
-// one no longer than the queue makes it.
+// heads) are never batched with each other, so that a light query waits for a
+// heavy one no longer than the queue makes it.
 //
 // If a worker is free, a call that is known to be light is answered before this
 // function returns, up to LightQueries::MostAtOnce at a time.
