@@ -153,7 +153,8 @@ absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
       const absl::Status status = index->MoveKeys(store_->scratch_files());
       if (status.ok()) continue;
       recovery_.keys_in_memory = status;
-      // As many keys again come next, and twice as many while segments double.
+      // Reserves for as many keys again, which come next, and twice as many
+      // while segments double.
       if (const absl::Status memory =
               ReserveMemory(kKeysInMemory, 2 * index->memory_bytes()).status();
           !memory.ok()) {

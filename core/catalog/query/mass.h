@@ -17,11 +17,11 @@ namespace attendant {
 // kUnknown. below <= 0 <= above.
 //
 // An estimate assumes that the partition is log-normal about its guess with the
-// scan's variance, and does not assume which of the two is the mean. The
-// interval is therefore wider than 1.96 log-normal deviations by half of log(1
-// + r^2) on each side, where r is the standard deviation relative to the guess.
-// For a small r that is 1.96 r; for a large r, where guess - 1.96 deviations is
-// below 0, the interval remains meaningful.
+// scan's variance, and does not assume which of the two is the mean. Let r be
+// the standard deviation relative to the guess and v = log(1 + r^2). The
+// interval extends 1.96 sqrt(v) + v / 2 to each side. For a small r that is
+// 1.96 r; for a large r, where guess - 1.96 deviations is below 0, the interval
+// remains meaningful.
 struct PartitionError {
   MassMethod method = MassMethod::kUnknown;
   double below = 0;

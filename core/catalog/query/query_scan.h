@@ -42,7 +42,7 @@ struct HeadScans {
 enum class Company {
   kCodes,   // queries that read codes, or the floats of a few lists
   kFloats,  // queries that read every key from its floats
-  // No other queries, which should not wait for this one: keys are projected or
+  // None. Others should not wait for this query, because keys are projected or
   // values pooled for it, a mask leaves only some rows to read, longer draws
   // follow, or every logit is kept for them, which takes much memory.
   kNone,

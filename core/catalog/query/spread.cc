@@ -151,7 +151,7 @@ Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
 // If every key was scored from its code, an error e of a logit l changes the
 // log partition by its weight w times e, the entropy by w (mean - l) e, and the
 // log of the effective count by 2 w (1 - w count) e. The heaviest rows scored
-// from codes contribute most of these errors, and hardly any of them weighs
+// from codes contribute most of these errors, and few of them, if any, weigh
 // more than the last of the shortlist.
 void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
   const SoftmaxPartition& all = scan.partition;

@@ -30,8 +30,9 @@ struct AttentionSpread {
 // unseen row that weighs as much as `error` allows. So the intervals are
 // certain if that of the partition is certain and the shortlist is proven. They
 // are wide if much was not scored. Where every key was scored from its code,
-// the two ends are as close as the logits, and hardly any of the other rows
-// weighs more than the last of the shortlist; see docs/mass.md.
+// entropy and effective count are as precise as the logits, and few of the
+// other rows, if any, weigh more than the last of the shortlist; see
+// docs/mass.md.
 AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error);
 
 }  // namespace attendant
