@@ -62,7 +62,7 @@ class CatalogSet {
     // it are refused and index builds postponed; see MemoryBudget. Existing
     // catalogs are opened regardless of the limit.
     std::int64_t memory_limit_bytes = 0;
-    // In [1, kMaxCatalogs]: the number of catalogs above which none can be
+    // In [1, kMaxCatalogs]. Once there are this many catalogs, no more can be
     // created. Existing catalogs are opened regardless of the limit.
     std::int64_t most_catalogs = kMaxCatalogs;
   };

@@ -18,12 +18,12 @@
 
 namespace attendant {
 
-// One file for each trained segment and each training, and a manifest. The
-// manifest names the files with their checksums, the segments' dead rows, and a
-// sequence: the files contain the result of all writes up to it. Items changed
-// by later writes are found in the store's log of changes. The files are only a
-// cache: whatever is missing, damaged or of another schema is refused, and the
-// catalog's items are read from its database instead.
+// Keeps one file for each trained segment and each training, and a manifest.
+// The manifest has the names and checksums of the files, the segments' dead
+// rows, and a sequence: the files contain the result of all writes up to it.
+// Items changed by later writes are found in the store's log of changes. The
+// files are only a cache: whatever is missing, damaged or of another schema is
+// refused, and the catalog's items are read from its database instead.
 //
 // Not thread-safe.
 class SegmentFiles {
@@ -39,7 +39,7 @@ class SegmentFiles {
     std::int64_t sequence = 0;
   };
 
-  // Where keys of fields with keys_on_disk are loaded to.
+  // The place to load keys of fields with keys_on_disk to.
   enum class KeyPlace { kScratchFiles, kMemory };
 
   // Loads the segments that the manifest names, for the schema, uid and models
