@@ -67,7 +67,7 @@ TEST(LayersTest, ArrowsInCorePointDown) {
   ExpectArrowsPointDown(
       {{"core/base"},
        {"core/kernels"},
-       {"core/attention"},
+       {"core/attention/softmax"},
        {"core/encode", "core/shortlist/keys", "core/storage/files"},
        {"core/catalog/rows"}});
 }
