@@ -1,10 +1,10 @@
-# Numbered steps with their time, for the scripts beside this file.
+# Numbered steps with their time, for the other scripts in this directory.
 #
 #   steps_begin NAME COUNT LOG_FILE
 #   step "what happens now" command arguments...
 #
-# A step's output goes to LOG_FILE. When one fails, its last lines and the path
-# of the log are printed and the script ends with the step's status.
+# A step's output goes to LOG_FILE. If a step fails, its last lines and the path of
+# the log are printed, and the script exits with the step's status.
 # shellcheck shell=bash
 
 steps_begin() {
@@ -20,7 +20,7 @@ steps_begin() {
 
 elapsed() { printf '%d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }
 
-# step_title TITLE: says which step begins.
+# step_title TITLE: prints that the next step begins.
 step_title() {
   steps_done=$((steps_done + 1))
   steps_title="$1"
@@ -28,30 +28,35 @@ step_title() {
   printf '\n== %s\n' "$1" >> "$steps_log"
 }
 
-# step_failed STATUS: tells what failed, and ends.
+# step_failed STATUS: prints which step failed and exits.
 step_failed() {
   {
     echo
     tail -n 40 "$steps_log" | sed 's/^/  | /'
     echo
     echo "$steps_name: step $steps_done ($steps_title) failed with status $1"
-    echo "$steps_name: everything it said is in $steps_log"
+    echo "$steps_name: its whole output is in $steps_log"
   } >&2
   exit "$1"
 }
 
-# Every 5 seconds a sign of life: how far Ninja is, or a dot. sleep must not
-# hold our output open after we have ended.
+# steps_tick: shows how far Ninja is and the time so far. A terminal gets one line
+# that is rewritten; a file or pipe gets a line a minute.
 steps_tick() {
-  local line last=
-  while sleep 5 > /dev/null 2>&1; do
-    line="$(tail -n 1 "$steps_log")"
-    if [[ "$line" =~ ^\[([0-9]+/[0-9]+)\] && "$line" != "$last" ]]; then
-      printf ' %s' "${BASH_REMATCH[1]}"
-      last="$line"
-    else
-      printf ' .'
+  local progress pause=60 format='      %s%s\n'
+  if [[ -t 1 ]]; then
+    pause=2
+    format='\r      %s%s\e[K'
+  fi
+  # sleep must not hold our output open after the script has ended.
+  while sleep "$pause" > /dev/null 2>&1; do
+    progress=
+    if [[ "$(tail -n 1 "$steps_log")" =~ ^\[([0-9]+)/([0-9]+)\] ]]; then
+      progress="$((100 * BASH_REMATCH[1] / BASH_REMATCH[2])) % ("
+      progress+="${BASH_REMATCH[1]} of ${BASH_REMATCH[2]}), "
     fi
+    # shellcheck disable=SC2059
+    printf "$format" "$progress" "$(elapsed)"
   done
 }
 
@@ -60,18 +65,18 @@ steps_stop_ticker() {
   kill "$steps_ticker" 2> /dev/null || true
   wait "$steps_ticker" 2> /dev/null || true
   steps_ticker=
+  if [[ -t 1 ]]; then printf '\r\e[K'; fi
 }
 
-# step TITLE COMMAND...: a function as the command must return its own failures,
-# since `set -e` does not hold in it.
+# step TITLE COMMAND...: runs the command as a step. `set -e` has no effect in a
+# function that is run this way, so it must return its failures itself.
 step() {
-  local begin=$SECONDS status=0
+  local status=0
   step_title "$1"
   shift
   steps_tick &
   steps_ticker=$!
   "$@" >> "$steps_log" 2>&1 < /dev/null || status=$?
   steps_stop_ticker
-  if ((SECONDS - begin >= 5)); then printf '\n'; fi
   if ((status != 0)); then step_failed "$status"; fi
 }
