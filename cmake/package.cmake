@@ -16,6 +16,7 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/proto/
 install(FILES ${PROJECT_SOURCE_DIR}/client/api/service_config.json
   DESTINATION ${CMAKE_INSTALL_DATADIR}/attendant COMPONENT attendant)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/deploy/grafana
+  ${PROJECT_SOURCE_DIR}/deploy/prometheus
   DESTINATION ${CMAKE_INSTALL_DATADIR}/attendant COMPONENT attendant)
 install(FILES ${PROJECT_SOURCE_DIR}/README.md
   DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT attendant)

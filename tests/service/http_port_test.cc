@@ -260,7 +260,7 @@ TEST_F(HttpPortTest, OperationsDocumentsEveryMetricAndNoOther) {
             AllMatches(Scrape(), "# TYPE ([a-z0-9_]+) "));
 }
 
-// Every expression of the dashboard.
+// Returns every expression of the dashboard.
 std::vector<std::string> Expressions(const nlohmann::json& json) {
   std::vector<std::string> found;
   if (json.is_object()) {
@@ -278,13 +278,13 @@ std::vector<std::string> Expressions(const nlohmann::json& json) {
   return found;
 }
 
-// The dashboard's lists of catalogs have as many lines.
+// Lists of catalogs on the dashboard show their number already.
 const std::set<std::string> kNotOnTheDashboard = {"attendant_catalogs"};
 
-TEST_F(HttpPortTest, TheDashboardNamesWhatAScrapeHasAndNothingElse) {
-  port_->Show(*server_);
-  CreateShop();
-  const std::string page = Scrape();
+// Expects that a scrape has every metric and label of these expressions.
+// Returns the names of the metrics.
+std::set<std::string> ExpectInScrape(
+    const std::string& page, const std::vector<std::string>& expressions) {
   std::set<std::string> known = AllMatches(page, "# TYPE ([a-z0-9_]+) ");
   for (const std::string& histogram :
        AllMatches(page, "# TYPE ([a-z0-9_]+) histogram")) {
@@ -293,12 +293,7 @@ TEST_F(HttpPortTest, TheDashboardNamesWhatAScrapeHasAndNothingElse) {
     }
   }
   std::set<std::string> labels = AllMatches(page, "[{,]([a-z_]+)=\"");
-  labels.insert({"instance", "le"});  // the first is Prometheus's own
-  const auto dashboard = nlohmann::json::parse(
-      ReadDocument("deploy/grafana/attendant.json"), nullptr, false);
-  ASSERT_FALSE(dashboard.is_discarded());
-  const std::vector<std::string> expressions = Expressions(dashboard);
-  EXPECT_GE(expressions.size(), 50u);
+  labels.insert({"instance", "job", "le"});  // Prometheus adds the first two
   std::set<std::string> named;
   for (const std::string& expression : expressions) {
     for (const std::string& name : AllMatches(
@@ -317,6 +312,28 @@ TEST_F(HttpPortTest, TheDashboardNamesWhatAScrapeHasAndNothingElse) {
       }
     }
   }
+  return named;
+}
+
+TEST_F(HttpPortTest, AlertRulesNameWhatAScrapeHas) {
+  port_->Show(*server_);
+  CreateShop();
+  const std::set<std::string> expressions = AllMatches(
+      ReadDocument("deploy/prometheus/rules.yml"), "\n +expr: ([^\n]+)");
+  EXPECT_GE(expressions.size(), 10u);
+  ExpectInScrape(Scrape(), {expressions.begin(), expressions.end()});
+}
+
+TEST_F(HttpPortTest, TheDashboardNamesWhatAScrapeHasAndNothingElse) {
+  port_->Show(*server_);
+  CreateShop();
+  const std::string page = Scrape();
+  const auto dashboard = nlohmann::json::parse(
+      ReadDocument("deploy/grafana/attendant.json"), nullptr, false);
+  ASSERT_FALSE(dashboard.is_discarded());
+  const std::vector<std::string> expressions = Expressions(dashboard);
+  EXPECT_GE(expressions.size(), 50u);
+  const std::set<std::string> named = ExpectInScrape(page, expressions);
   const auto is_shown = [&](const std::string& family) {
     return named.contains(family) || named.contains(family + "_bucket") ||
            named.contains(family + "_count");

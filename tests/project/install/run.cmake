@@ -12,6 +12,7 @@ foreach(path
     etc/attendant/attendantd.toml
     lib/systemd/system/attendantd.service
     share/attendant/grafana/attendant.json
+    share/attendant/prometheus/rules.yml
     share/attendant/proto/attendant/v1/attention_service.proto
     share/attendant/service_config.json
     share/doc/attendant/README.md
