@@ -1,25 +1,28 @@
 #!/usr/bin/python3
-"""Recommends films by attention, with nothing but the .proto files.
+"""Recommends films by attention. All it needs to know is in the .proto files.
 
-    examples/python/recommend.py --server 127.0.0.1:7600
+    examples/python/recommend.py --like alien --dislike titanic
 
 Needs Debian's python3-grpcio, python3-protobuf and protobuf-compiler. protoc
-makes the messages when the script starts; the calls are generic gRPC calls, so
-no gRPC plugin is needed. Keys and values go over the wire as floats. It leaves
-its catalog, python-films (--catalog), to be looked at and run again.
+generates the messages when the script starts. Calls are generic gRPC calls, so no
+gRPC plugin is needed. Keys and values are sent as floats. The server is --server,
+the variable ATTENDANT_SERVER, or 127.0.0.1:7600. The script keeps its catalog,
+python-films (--catalog), so you can look at it and run the script again.
 """
 import argparse
 import importlib
+import os
 import pathlib
 import subprocess
 import sys
 import tempfile
+import uuid
 
 import grpc
 
 PROTOS = pathlib.Path(__file__).resolve().parents[2] / "proto"
 
-# Two made-up directions: how much action, and how much romance.
+# The two invented dimensions are action and romance.
 FILMS = {
     "alien": ("Alien", [0.9, 0.0]),
     "die-hard": ("Die Hard", [1.0, 0.1]),
@@ -31,13 +34,13 @@ FILMS = {
 
 
 def generate_messages(protos):
-    """Imports the messages of the .proto files, made in a temporary folder."""
+    """Generates the messages in a temporary folder and imports them."""
     with tempfile.TemporaryDirectory() as folder:
         files = sorted(str(path.relative_to(protos))
                        for path in protos.rglob("*.proto"))
         subprocess.run(["protoc", f"-I{protos}", f"--python_out={folder}",
                         *files], check=True)
-        # google.rpc is ours to make, google.protobuf comes with the package.
+        # google.rpc is generated here, google.protobuf comes with the package.
         import google
         google.__path__.append(f"{folder}/google")
         sys.path.insert(0, folder)
@@ -82,9 +85,10 @@ def upsert_films(items, item_type, name):
         item.keys["taste"].floats.values.extend(key)
         item.attributes["title"].string_value = title
         films.append(item)
-    # Sent again, a request with this request_id and content is done only once.
+    # Make a new request_id for each write, and send it again if you retry that
+    # write: the server then writes once and repeats its reply.
     return items.BatchUpsertItems(catalog=name, items=films,
-                                  request_id="python-films")
+                                  request_id=str(uuid.uuid4()))
 
 
 def recommend(attention, name, liked, disliked):
@@ -100,7 +104,8 @@ def recommend(attention, name, liked, disliked):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--server", default="127.0.0.1:7600")
+    parser.add_argument("--server", default=os.environ.get(
+        "ATTENDANT_SERVER", "127.0.0.1:7600"))
     parser.add_argument("--catalog", default="python-films")
     parser.add_argument("--like", action="append", metavar="FILM",
                         choices=list(FILMS), help=", ".join(FILMS))

@@ -1,5 +1,5 @@
-// Answers a query over three items with the installed library. Exit status 0 if
-// the answer is right.
+// Stores three items in a directory, attends over them with the installed
+// library, and prints the answer. The exit status is 0 if the answer is right.
 #include <cmath>
 #include <cstdio>
 #include <string>
@@ -37,7 +37,8 @@ int Run(const std::string& directory) {
 
   attendant::AttendQuery query;
   query.query = std::vector<float>{1, 0};
-  auto answer = attendant::Attend(*created->catalog->snapshot(), query, {});
+  const auto snapshot = created->catalog->snapshot();
+  auto answer = attendant::Attend(*snapshot, query, {});
   if (!answer.ok()) return Fail(answer.status());
 
   // Logits 1, 0 and -1.
@@ -45,8 +46,13 @@ int Run(const std::string& directory) {
   const double want[] = {std::exp(1) / sum, 1 / sum, std::exp(-1) / sum};
   if (answer->items.size() != 3) return Fail(absl::InternalError("count"));
   for (int i = 0; i < 3; ++i) {
+    const attendant::AttendedItem& item = answer->items[i];
+    const std::string id(
+        snapshot->IdOf(item.address.segment, item.address.row));
+    std::printf("%-5s  weight %.4f  logit %2.0f\n", id.c_str(), item.weight,
+                item.logit);
     // The logits are floats of magnitude at most 1.
-    if (std::abs(answer->items[i].weight - want[i]) > 1e-6) {
+    if (std::abs(item.weight - want[i]) > 1e-6) {
       return Fail(absl::InternalError("weights"));
     }
   }
@@ -55,4 +61,8 @@ int Run(const std::string& directory) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return argc == 2 ? Run(argv[1]) : 2; }
+int main(int argc, char** argv) {
+  if (argc == 2) return Run(argv[1]);
+  std::fprintf(stderr, "usage: consumer EMPTY_DIRECTORY\n");
+  return 2;
+}
