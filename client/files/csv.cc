@@ -22,19 +22,19 @@ constexpr std::size_t kBlockBytes = 1 << 16;
 // that a row's line is known.
 class Parser {
  public:
-  Parser(const std::string& path, const std::vector<std::string>& columns,
+  // Selects all columns if `columns` is null.
+  Parser(const std::string& path, const std::vector<std::string>* columns,
          const std::function<absl::Status(const CsvRow&)>& visit)
       : path_(path), columns_(columns), visit_(visit) {
     csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);
-    // Else a field gets its room 128 bytes at a time.
+    // By default the buffer of a field grows by 128 bytes at a time.
     csv_set_blk_size(&parser_, kBlockBytes);
-    selected_.resize(columns.size());
   }
   ~Parser() { csv_free(&parser_); }
   Parser(const Parser&) = delete;
   Parser& operator=(const Parser&) = delete;
 
-  // Takes a part of the file that ends at a line's end, or anywhere.
+  // Takes the next part of the file, which may end anywhere.
   absl::Status Feed(std::span<const char> part) {
     while (!part.empty()) {
       const auto newline = std::find(part.begin(), part.end(), '\n');
@@ -100,7 +100,8 @@ class Parser {
     for (std::size_t i = 0; i < positions_.size(); ++i) {
       selected_[i].assign(fields_[positions_[i]]);
     }
-    absl::Status status = visit_({row_number_, row_line_, selected_});
+    absl::Status status =
+        visit_({row_number_, row_line_, selected_columns_, selected_});
     if (status.ok()) return status;
     return PrefixField(status, absl::StrCat(path_, ": row ", row_number_,
                                             " (line ", row_line_, "): "));
@@ -108,8 +109,11 @@ class Parser {
 
   absl::Status ReadHeader() {
     header_size_ = field_count_;
-    const std::span<const std::string> header(fields_.data(), field_count_);
-    for (const std::string& column : columns_) {
+    const std::vector<std::string> header(fields_.begin(),
+                                          fields_.begin() + field_count_);
+    selected_columns_ = columns_ == nullptr ? header : *columns_;
+    selected_.resize(selected_columns_.size());
+    for (const std::string& column : selected_columns_) {
       const auto found = std::find(header.begin(), header.end(), column);
       if (found == header.end()) {
         return FileError(
@@ -133,7 +137,7 @@ class Parser {
     return FileError(path_, absl::StrCat(where, ": ", message));
   }
 
-  // The row that libcsv stumbled over is not complete.
+  // The row in which libcsv found an error is not complete.
   absl::Status ParseError() {
     if (has_header_) ++row_number_;
     const int error = csv_error(&parser_);
@@ -145,13 +149,14 @@ class Parser {
   }
 
   const std::string& path_;
-  const std::vector<std::string>& columns_;
+  const std::vector<std::string>* const columns_;
   const std::function<absl::Status(const CsvRow&)>& visit_;
   csv_parser parser_;
   absl::Status status_;
   bool has_header_ = false;
   std::size_t header_size_ = 0;
-  std::vector<std::size_t> positions_;  // of the columns, in a row
+  std::vector<std::string> selected_columns_;
+  std::vector<std::size_t> positions_;  // of the selected columns, in a row
   std::vector<std::string> fields_;     // the first field_count_ are the row's
   std::size_t field_count_ = 0;
   std::vector<std::string> selected_;
@@ -161,11 +166,9 @@ class Parser {
   bool row_begins_ = true;
 };
 
-}  // namespace
-
-absl::Status ReadCsv(const std::string& path,
-                     const std::vector<std::string>& columns,
-                     const std::function<absl::Status(const CsvRow&)>& visit) {
+absl::Status Read(const std::string& path,
+                  const std::vector<std::string>* columns,
+                  const std::function<absl::Status(const CsvRow&)>& visit) {
   ATTENDANT_ASSIGN_OR_RETURN(StreamFile file, StreamFile::Open(path));
   Parser parser(path, columns, visit);
   std::vector<char> buffer(kInputBufferBytes);
@@ -182,6 +185,20 @@ absl::Status ReadCsv(const std::string& path,
     ATTENDANT_RETURN_IF_ERROR(parser.Feed(part));
   }
   return parser.Finish();
+}
+
+}  // namespace
+
+absl::Status ReadCsv(const std::string& path,
+                     const std::vector<std::string>& columns,
+                     const std::function<absl::Status(const CsvRow&)>& visit) {
+  return Read(path, &columns, visit);
+}
+
+absl::Status ReadWholeCsv(
+    const std::string& path,
+    const std::function<absl::Status(const CsvRow&)>& visit) {
+  return Read(path, nullptr, visit);
 }
 
 }  // namespace attendant

@@ -13,23 +13,27 @@
 namespace attendant {
 
 struct CsvRow {
-  std::int64_t number = 0;  // from 1, the header not counted
-  std::int64_t line = 0;    // where it starts in the file, from 1
-  // Of the columns asked for, in that order.
-  std::span<const std::string> fields;
+  std::int64_t number = 0;  // from 1, without the header
+  std::int64_t line = 0;    // the file's line on which it starts, from 1
+  std::span<const std::string> columns;  // the names of the selected columns
+  std::span<const std::string> fields;   // their fields, in the same order
 };
 
-// Calls `visit` for each row in order, with the columns named, until it returns
-// an error, which is then returned with file, row and line before its message.
-// Empty lines are skipped; white space around unquoted fields is not part of
-// them.
+// Selects the named columns and calls `visit` with each row in order, until it
+// returns an error; that error is returned with file, row and line in front of
+// its message. Skips empty lines, and drops white space around unquoted fields.
 //
-// InvalidArgument: a column is missing or named twice, a row has another number
-// of fields than the header, a quote is malformed or not closed, the file is
-// empty. Visits before the error have taken place.
+// InvalidArgument: a column is missing or its name appears twice, the number of
+// a row's fields differs from the header's, a quote is malformed or not closed,
+// or the file is empty. Rows before the error have been visited.
 absl::Status ReadCsv(const std::string& path,
                      const std::vector<std::string>& columns,
                      const std::function<absl::Status(const CsvRow&)>& visit);
+
+// Selects all columns, in the header's order.
+absl::Status ReadWholeCsv(
+    const std::string& path,
+    const std::function<absl::Status(const CsvRow&)>& visit);
 
 }  // namespace attendant
 

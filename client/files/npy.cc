@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "client/files/half.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -77,7 +78,19 @@ class LiteralParser {
   absl::string_view text_;
 };
 
-// Rows of T in C order.
+// A T as a float, infinite if it is too large for one.
+float ToFloat(float number) { return number; }
+float ToFloat(double number) {
+  // Converting a number out of range is undefined.
+  constexpr double kMax = std::numeric_limits<float>::max();
+  if (std::abs(number) > kMax) {
+    return number < 0 ? -INFINITY : INFINITY;
+  }
+  return static_cast<float>(number);
+}
+float ToFloat(std::uint16_t half) { return FromHalf(half); }
+
+// Rows of T in C order; std::uint16_t stands for binary16.
 template <typename T>
 class NpyFile : public FixedRowFile {
  public:
@@ -90,25 +103,24 @@ class NpyFile : public FixedRowFile {
  private:
   absl::Status Decode(std::int64_t /*row*/, std::span<const char> bytes,
                       std::span<float> out) const override {
-    if constexpr (sizeof(T) == sizeof(float)) {
-      std::memcpy(out.data(), bytes.data(), out.size_bytes());
-      return absl::OkStatus();
-    }
     for (std::size_t i = 0; i < out.size(); ++i) {
-      T value;
-      std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-      // The conversion of what is too large is undefined.
-      constexpr T kMax = std::numeric_limits<float>::max();
-      out[i] = std::abs(value) > kMax
-                   ? std::copysign(std::numeric_limits<float>::infinity(),
-                                   value < 0 ? -1.0F : 1.0F)
-                   : static_cast<float>(value);
+      T number;
+      std::memcpy(&number, bytes.data() + i * sizeof(T), sizeof(T));
+      out[i] = ToFloat(number);
     }
     return absl::OkStatus();
   }
 };
 
-// Where the description is, and its text.
+// Bytes of a number of a dtype; 0 for one that is not read.
+std::int64_t SizeOf(absl::string_view descr) {
+  if (descr == "<f4") return 4;
+  if (descr == "<f2") return 2;
+  if (descr == "<f8") return 8;
+  return 0;
+}
+
+// Where the data begin, and the text of the description.
 struct Header {
   std::int64_t data_offset = 0;
   std::string text;
@@ -233,10 +245,11 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenNpy(const std::string& path) {
     return FileError(path, description.status().message());
   }
   const std::vector<std::int64_t>& shape = description->shape;
-  const bool is_double = description->descr == "<f8";
-  if (!is_double && description->descr != "<f4") {
+  const std::int64_t size = SizeOf(description->descr);
+  if (size == 0) {
     return FileError(path, absl::StrCat("got dtype '", description->descr,
-                                        "', want '<f4' or '<f8'"));
+                                        "', want '<f4', '<f2' or '<f8': save "
+                                        "array.astype('float32')"));
   }
   if (shape.empty() || shape.size() > 2) {
     return FileError(
@@ -254,7 +267,6 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenNpy(const std::string& path) {
         path, absl::StrCat("got rows of ", dim, " components, want 1 to ",
                            kMaxFileDim));
   }
-  const std::int64_t size = is_double ? 8 : 4;
   const std::int64_t data_bytes = file.size() - header.data_offset;
   // Divides, since the shape may be anything.
   if (row_count > data_bytes / (dim * size) ||
@@ -263,12 +275,13 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenNpy(const std::string& path) {
                      absl::StrCat("got ", data_bytes, " bytes of data, want (",
                                   absl::StrJoin(shape, ", "), ") x ", size));
   }
-  if (is_double) {
-    return std::unique_ptr<VectorFile>(new NpyFile<double>(
+  const auto open = [&](auto number) {
+    return std::unique_ptr<VectorFile>(new NpyFile<decltype(number)>(
         std::move(file), header.data_offset, row_count, dim));
-  }
-  return std::unique_ptr<VectorFile>(
-      new NpyFile<float>(std::move(file), header.data_offset, row_count, dim));
+  };
+  if (size == sizeof(double)) return open(double{});
+  if (size == sizeof(float)) return open(float{});
+  return open(std::uint16_t{});
 }
 
 std::string NpyBytes(std::span<const float> values, std::int64_t dim) {

@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "client/files/half.h"
 #include "client/files/json.h"
 #include "core/base/status.h"
 
@@ -26,21 +27,6 @@ std::optional<std::int64_t> SizeOf(absl::string_view dtype) {
   if (dtype == "F32") return 4;
   if (dtype == "F16" || dtype == "BF16") return 2;
   return std::nullopt;
-}
-
-// IEEE 754 binary16: 1 sign, 5 exponent and 10 mantissa bits.
-float FromHalf(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 0x1f;
-  const int mantissa = bits & 0x3ff;
-  float magnitude;
-  if (exponent == 0x1f) {
-    magnitude = mantissa == 0 ? INFINITY : NAN;
-  } else if (exponent == 0) {
-    magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-  } else {
-    magnitude = std::ldexp(static_cast<float>(mantissa | 0x400), exponent - 25);
-  }
-  return (bits & 0x8000) != 0 ? -magnitude : magnitude;
 }
 
 template <typename T>

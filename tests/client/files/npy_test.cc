@@ -72,6 +72,20 @@ TEST(NpyTest, ReadsDoublesAsFloats) {
   EXPECT_THAT(RowOf(*npy, 0), ElementsAre(0.1F, -2));
 }
 
+TEST(NpyTest, ReadsHalvesAsFloats) {
+  const TemporaryFile file(
+      "keys.npy",
+      HandMade(1, "{'descr': '<f2', 'fortran_order': False, 'shape': (2, 2)}",
+               Bytes<std::uint16_t>({0x3800, 0xc200, 0x0001, 0x7c00})));
+  ASSERT_OK_AND_ASSIGN(const auto npy, OpenNpy(file.path()));
+  EXPECT_THAT(RowOf(*npy, 0), ElementsAre(0.5F, -3));
+  std::vector<float> row(2);
+  EXPECT_THAT(npy->ReadRow(1, row),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("row 2: column 2: got inf")));
+  EXPECT_EQ(row[0], 0x1p-24F);
+}
+
 TEST(NpyTest, ReadsOneDimensionAsOneRow) {
   const TemporaryFile file("query.npy", NpyBytes(std::vector<double>{1, 2, 3}));
   ASSERT_OK_AND_ASSIGN(const auto npy, OpenNpy(file.path()));
@@ -117,7 +131,9 @@ TEST(NpyTest, SaysWhatItDoesNotRead) {
     const char* dictionary;
     const char* message;
   } cases[] = {
-      {"{'descr': '<f2', 'fortran_order': False, 'shape': (2, 3), }", "'<f2'"},
+      {"{'descr': '<i8', 'fortran_order': False, 'shape': (2, 3), }",
+       "got dtype '<i8', want '<f4', '<f2' or '<f8': save "
+       "array.astype('float32')"},
       {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }", "'>f4'"},
       {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }",
        "Fortran order"},

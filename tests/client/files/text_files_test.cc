@@ -64,6 +64,22 @@ TEST(CsvTest, SelectsColumnsByName) {
   EXPECT_THAT(rows, ElementsAre("1@2:3|a", "2@3:4|b"));
 }
 
+TEST(CsvTest, SelectsAllColumns) {
+  const TemporaryFile file("items.csv", "id,name\na,Lamp\n");
+  std::vector<std::string> rows;
+  ASSERT_OK(ReadWholeCsv(file.path(), [&](const CsvRow& row) {
+    rows.push_back(absl::StrCat(absl::StrJoin(row.columns, "|"), "=",
+                                absl::StrJoin(row.fields, "|")));
+    return absl::OkStatus();
+  }));
+  EXPECT_THAT(rows, ElementsAre("id|name=a|Lamp"));
+  const TemporaryFile twice("items.csv", "id,id\n");
+  EXPECT_THAT(ReadWholeCsv(twice.path(),
+                           [](const CsvRow&) { return absl::OkStatus(); }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("column 'id' is there twice")));
+}
+
 TEST(CsvTest, ReadsQuotesLineBreaksBlankLinesAndMarks) {
   const TemporaryFile file("items.csv",
                            "\xEF\xBB\xBFid,name\r\n"
