@@ -189,6 +189,10 @@ absl::Status Read(const std::string& path,
 
 }  // namespace
 
+bool IsCsv(absl::string_view path) {
+  return absl::EndsWith(path, ".csv") || absl::EndsWith(path, ".csv.gz");
+}
+
 absl::Status ReadCsv(const std::string& path,
                      const std::vector<std::string>& columns,
                      const std::function<absl::Status(const CsvRow&)>& visit) {

@@ -9,8 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace attendant {
+
+// True if the path's name ends in .csv or .csv.gz.
+bool IsCsv(absl::string_view path);
 
 struct CsvRow {
   std::int64_t number = 0;  // from 1, without the header

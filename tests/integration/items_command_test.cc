@@ -99,6 +99,40 @@ TEST_F(AttendantCommandTest, RejectedRowsAreToldInTheirOrder) {
   for (int i = 0; i < 4; ++i) EXPECT_EQ(rejected[i]["row"], i + 1);
 }
 
+TEST_F(AttendantCommandTest, RowsRejectedForOneReasonShareALine) {
+  CreatePoints();
+  const CommandResult result =
+      Run({"items", "import", "points", "--items",
+           File("items.txt", "id,name\na,b\nc,d\n{\"id\": 7}\ne,f\n")});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err,
+              HasSubstr("4 rows, the first is row 1: not a JSON object\n"
+                        "attendant: row 4: id: got number"));
+  ImportAll();
+  EXPECT_THAT(Run({"items", "import", "points", "--keys",
+                   "key=" + File("keys.npy", NpyBytes(Keys(), 2)), "--ids",
+                   File("ids.txt", Ids()), "--if-absent"})
+                  .err,
+              HasSubstr("40 rows, the first is row 1 (item0): "));
+}
+
+// What `items get` shows, an import takes.
+TEST_F(AttendantCommandTest, ImportsWhatGetPrints) {
+  CreatePoints();
+  RunJson({"items", "import", "points", "--items",
+           File("one.jsonl",
+                R"({"id": "a", "keys": {"key": [0.1, 2]}, )"
+                R"("attributes": {"name": "x"}, "opaque_value": "AP8A"})")});
+  const std::string shown = RunText({"items", "get", "points", "a", "--json"});
+  RunText({"items", "delete", "points", "a"});
+  RunText({"items", "import", "points", "--items", File("a.json", shown)});
+  json before = json::parse(shown)["items"][0];
+  json after = RunJson({"items", "get", "points", "a"})["items"][0];
+  before.erase("sequence");
+  after.erase("sequence");
+  EXPECT_EQ(after, before);
+}
+
 TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   CreatePoints();
   const std::string keys = File("keys.npy", NpyBytes(Keys(), 2));
@@ -248,8 +282,14 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
                 "{\"id\": \"item3\", \"name\": \"red\"}\n"
                 "{\"id\": \"none\", \"name\": \"red\"}\n")});
   EXPECT_EQ(missing.exit_status, 1);
-  EXPECT_THAT(missing.err, AllOf(HasSubstr("updated 0 items"),
-                                 HasSubstr("items[1]"), HasSubstr("none")));
+  EXPECT_EQ(missing.err,
+            "attendant: updated 0 items, then: row 2: no item 'none' in "
+            "points; `attendant items import` adds items\n");
+  EXPECT_EQ(
+      Run({"items", "update", "points", "item3", "gone", "--unset", "name"})
+          .err,
+      "attendant: no item 'gone' in points; `attendant items import` "
+      "adds items\n");
   // Of a file without lines nothing is written, which no token stands for.
   const std::vector<std::string> nothing = {
       "items", "update", "points", "--attributes", File("empty.jsonl", "")};
@@ -313,12 +353,26 @@ TEST_F(AttendantCommandTest, FilesChangeKeysAndLeaveTheRest) {
   EXPECT_NE(item1()["keys"]["key"]["floats"]["values"], json({101, 101}));
   EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
 
-  // A fit knows no names: what an import loses is said.
-  const CommandResult replaced =
-      Run({"items", "import", "points", "--from", fit});
+  // A fit knows no names: an import that would lose them is refused.
+  const std::vector<std::string> import = {"items", "import", "points",
+                                           "--from", fit};
+  const CommandResult refused = Run(import);
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.err,
+              AllOf(HasSubstr("replacing 'item1' would remove name, which no "
+                              "file gives"),
+                    HasSubstr("`attendant items update points --from " + fit +
+                              "` keeps it, and --replace replaces")));
+  EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
+  // Without stored names nothing is lost.
+  RunText({"items", "update", "points", "item1", "--unset", "name"});
+  EXPECT_EQ(Run(import).exit_status, 0);
+  RunText({"items", "update", "points", "item1", "--set", "name=red"});
+  std::vector<std::string> replace = import;
+  replace.push_back("--replace");
+  const CommandResult replaced = Run(replace);
   EXPECT_EQ(replaced.exit_status, 0) << replaced.err;
-  EXPECT_THAT(replaced.err,
-              HasSubstr("replaced whole and lose what no file gives: name"));
+  EXPECT_FALSE(item1()["attributes"].contains("name"));
   for (const std::vector<std::string>& wrong :
        {std::vector<std::string>{"--ids", ids},
         {"item1", "--ids", ids, "--keys", "key=" + ids},

@@ -9,8 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/api/error_json.h"
 #include "client/api/grpc_status.h"
 #include "client/api/importer.h"
@@ -18,6 +19,7 @@
 #include "client/commands/items/import_rows.h"
 #include "client/commands/items/item_lines.h"
 #include "client/commands/items/item_source.h"
+#include "client/commands/items/replacing.h"
 #include "client/format/progress.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
@@ -26,16 +28,21 @@
 namespace attendant {
 namespace {
 
-constexpr std::size_t kMaxRejectionsShown = 100;
+constexpr std::size_t kMaxRejectionLines = 100;
+// More rows than this that are rejected for one reason share a line.
+constexpr std::size_t kMaxAlike = 3;
+// Shorter imports tell nothing about the rate of longer ones.
+constexpr double kMinRatedSeconds = 1;
 
 volatile std::sig_atomic_t interrupted = 0;
 
-// Ctrl-C ends the import after what was sent; a second one ends the process.
+// The first Ctrl-C ends the import once the items sent so far are acknowledged;
+// a second one ends the process.
 void StopOnInterrupt() {
   interrupted = 0;
   struct sigaction before {};
   sigaction(SIGINT, nullptr, &before);
-  if (before.sa_handler == SIG_IGN) return;  // as in the background
+  if (before.sa_handler == SIG_IGN) return;  // a background job
   struct sigaction action {};
   action.sa_handler = [](int) { interrupted = 1; };
   action.sa_flags = static_cast<int>(SA_RESETHAND) | SA_RESTART;
@@ -47,21 +54,23 @@ struct ImportFlags {
   ImportInputs inputs;
   std::string items;  // path
   bool if_absent = false;
+  bool replace = false;
 };
 
 struct Rejection {
-  std::int64_t row = 0;  // its number
+  std::int64_t row = 0;  // the row's number
   std::string id;
   std::string reason;
 };
 
-// Rows of which some never reach the server, and what became of them.
+// Sends rows to the server and collects the rejected ones, whether the server
+// refused them or they were never sent.
 class RowImport {
  public:
   RowImport(ItemSource& source, Importer& importer)
       : source_(source), importer_(importer) {}
 
-  // Sends all rows. What was done before an error is done.
+  // Sends all rows. After an error, the items stored before it stay stored.
   absl::Status Send() {
     Progress progress(stderr, "Importing", source_.row_count());
     while (interrupted == 0) {
@@ -80,9 +89,9 @@ class RowImport {
     return absl::OkStatus();
   }
 
-  // Returns how many of those sent are dealt with.
+  // Collects the server's failures. Returns the number of items acknowledged.
   std::int64_t TakeFailures() {
-    // Before the failures, which come with what they are of.
+    // Read before the failures, so that every failure up to it is among them.
     const std::int64_t done_count = importer_.progress().acknowledged_count;
     for (const v1::ImportFailure& failure : importer_.TakeFailures()) {
       const auto index =
@@ -99,7 +108,8 @@ class RowImport {
     return done_count;
   }
 
-  // In the order of rows: the server's come later than what was never sent.
+  // Returns the rejections ordered by row: the server's arrive later than those
+  // of rows that were never sent.
   std::vector<Rejection> TakeRejections() {
     std::stable_sort(rejections_.begin(), rejections_.end(),
                      [](const Rejection& one, const Rejection& other) {
@@ -116,28 +126,53 @@ class RowImport {
 
   ItemSource& source_;
   Importer& importer_;
-  // In the order of the stream, but for the first forgotten_count_.
+  // The items of the stream in order, without the first forgotten_count_.
   std::deque<Sent> sent_;
   std::int64_t forgotten_count_ = 0;
   std::vector<Rejection> rejections_;
 };
 
-void NoteRejections(const std::vector<Rejection>& rejections) {
-  std::size_t shown = 0;
-  for (const Rejection& rejection : rejections) {
-    if (shown++ == kMaxRejectionsShown) {
-      PrintError(absl::StrCat(
-          "and ",
-          CountOf(static_cast<std::int64_t>(rejections.size() - shown + 1),
-                  "row"),
-          " more; --json lists all"));
-      return;
-    }
-    PrintError(absl::StrCat(
-        "row ", rejection.row,
-        rejection.id.empty() ? "" : absl::StrCat(" (", rejection.id, ")"), ": ",
-        rejection.reason));
+std::string RowText(const Rejection& rejection) {
+  return absl::StrCat(
+      "row ", rejection.row,
+      rejection.id.empty() ? "" : absl::StrCat(" (", rejection.id, ")"));
+}
+
+// Returns the reason without the row's own id and number, for comparison with
+// those of other rows.
+std::string KindOf(const Rejection& rejection) {
+  std::string kind = rejection.reason;
+  if (!rejection.id.empty()) {
+    kind = absl::StrReplaceAll(kind,
+                               {{absl::StrCat("'", rejection.id, "'"), "''"}});
   }
+  return kind;
+}
+
+// Prints one line for each rejection, or for all that share a reason if there
+// are more than kMaxAlike of them.
+void NoteRejections(const std::vector<Rejection>& rejections) {
+  absl::flat_hash_map<std::string, std::int64_t> count_of;
+  for (const Rejection& rejection : rejections) ++count_of[KindOf(rejection)];
+  std::size_t line_count = 0;
+  std::int64_t told_count = 0;
+  for (const Rejection& rejection : rejections) {
+    if (line_count == kMaxRejectionLines) break;
+    std::int64_t& count = count_of[KindOf(rejection)];
+    if (count == 0) continue;  // told with the first of its kind
+    ++line_count;
+    const bool shared = count > static_cast<std::int64_t>(kMaxAlike);
+    told_count += shared ? count : 1;
+    PrintError(absl::StrCat(
+        shared ? absl::StrCat(CountOf(count, "row"), ", the first is ") : "",
+        RowText(rejection), ": ", rejection.reason));
+    if (shared) count = 0;
+  }
+  const std::int64_t left_count =
+      static_cast<std::int64_t>(rejections.size()) - told_count;
+  if (left_count == 0) return;
+  PrintError(absl::StrCat("and ", CountOf(left_count, "row"),
+                          " more; --json lists all"));
 }
 
 std::string ImportJson(const std::string& catalog, std::int64_t row_count,
@@ -145,7 +180,7 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
                        const ImportProgress& progress, double seconds,
                        const absl::Status& status) {
   nlohmann::ordered_json json;
-  // As of all that fails, with what was done until then.
+  // A failure has the usual error object, with the counts so far.
   if (!status.ok()) {
     json = nlohmann::ordered_json::parse(ErrorJson(status));
   }
@@ -167,7 +202,22 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
          "\n";
 }
 
-// Approximate while others write.
+// "Stored 8 items in films, in 2.5 s (3 a second)."
+std::string StoredText(std::int64_t count, const std::string& catalog,
+                       double seconds) {
+  std::string text =
+      absl::StrCat("Stored ", CountOf(count, "item"), " in ", catalog, ", in ",
+                   FormatNumber(seconds), " s");
+  if (seconds >= kMinRatedSeconds) {
+    absl::StrAppend(&text, " (",
+                    FormatCount(static_cast<std::int64_t>(
+                        static_cast<double>(count) / seconds)),
+                    " per second)");
+  }
+  return text + ".\n";
+}
+
+// Says how many items were replaced. Approximate if others write meanwhile.
 void NoteReplaced(std::int64_t replaced_count) {
   if (replaced_count <= 0) return;
   Note(absl::StrCat("Replaced whole, with keys and attributes: ",
@@ -175,19 +225,26 @@ void NoteReplaced(std::int64_t replaced_count) {
                     " (`items update` changes parts)."));
 }
 
-// While it can still be interrupted.
-absl::Status NoteLosses(const v1::Catalog& catalog, const ImportFlags& flags,
-                        ItemSource& source) {
-  if (flags.if_absent || catalog.item_count() == 0) return absl::OkStatus();
+// FailedPrecondition if the import would remove parts of stored items and
+// nothing says that it may.
+absl::Status CheckLosses(Client& client, const v1::Catalog& catalog,
+                         const ImportFlags& flags, ItemSource& source) {
+  if (flags.if_absent || flags.replace || catalog.item_count() == 0) {
+    return absl::OkStatus();
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const UnseenParts unseen, source.Unseen());
-  if (unseen.empty()) return absl::OkStatus();
-  Note(absl::StrCat(
-      "Items that are there are replaced whole and lose what no file gives: ",
-      absl::StrJoin(unseen.names(), ", "), ". `items update` keeps it."));
-  return absl::OkStatus();
+  return CheckNothingIsLost(
+      client, flags.catalog, unseen,
+      absl::StrCat(flags.items.empty()
+                       ? absl::StrCat("`attendant items update ", flags.catalog,
+                                      ShellFlags(flags.inputs),
+                                      "` keeps it, and --replace")
+                       : "add it to the file, or --replace",
+                   " replaces such items all the same"));
 }
 
-// Of an import whose stream ended so. `stored` says what it did.
+// Returns the outcome of an import whose stream ended with `status`. `stored`
+// says how many rows were stored.
 absl::Status OutcomeOf(const absl::Status& status,
                        const std::vector<Rejection>& rejections,
                        const std::string& stored) {
@@ -217,9 +274,8 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
   ATTENDANT_ASSIGN_OR_RETURN(const auto source,
                              OpenSource(flags, response.catalog().schema()));
-  if (!context.json) {
-    ATTENDANT_RETURN_IF_ERROR(NoteLosses(response.catalog(), flags, *source));
-  }
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckLosses(*client, response.catalog(), flags, *source));
   StopOnInterrupt();
   const SteadyTime start = SteadyNow();
   const auto importer = client->StartImport(
@@ -243,18 +299,13 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
   }
   ATTENDANT_RETURN_IF_ERROR(outcome);
   if (!context.json) {
-    // All is stored, whether or not the server can still be asked.
+    // All items are stored, even if the server can't be asked any more.
     const auto after = client->GetCatalog(request);
     if (after.ok()) {
       NoteReplaced(progress.stored_count - (after->catalog().item_count() -
                                             response.catalog().item_count()));
     }
-    Print(
-        absl::StrCat("Stored ", CountOf(progress.stored_count, "item"), " in ",
-                     catalog, ", in ", FormatNumber(seconds), " s (",
-                     FormatCount(static_cast<std::int64_t>(
-                         static_cast<double>(progress.stored_count) / seconds)),
-                     " a second).\n"));
+    Print(StoredText(progress.stored_count, catalog, seconds));
   }
   return absl::OkStatus();
 }
@@ -270,29 +321,39 @@ void AddImportCommand(CLI::App& items, Context& context) {
   CLI::Option* item_lines =
       command
           ->add_option("--items", flags->items,
-                       "Whole items, a JSON object a line: {\"id\": \"...\", "
-                       "\"keys\": {\"FIELD\": [0.5, ...]}, \"value\": [...], "
-                       "\"attributes\": {...}, \"opaque_value\": ...}; "
-                       "`items export` writes them")
+                       "Whole items, as one JSON object per line: {\"id\": "
+                       "\"...\", \"keys\": {\"FIELD\": [0.5, ...]}, "
+                       "\"value\": [...], \"attributes\": {...}, "
+                       "\"opaque_value\": ...}, as `items export` writes "
+                       "them; or the output of `items get --json`")
           ->type_name("FILE")
           ->excludes(inputs.from)
           ->excludes(inputs.ids)
           ->excludes(inputs.attributes);
-  command->add_flag("--if-absent", flags->if_absent,
-                    "Refuse items that exist, in place of replacing them");
+  CLI::Option* if_absent =
+      command->add_flag("--if-absent", flags->if_absent,
+                        "Refuse items that exist instead of replacing them");
+  command
+      ->add_flag("--replace", flags->replace,
+                 "Replace items that exist even if they lose parts that no "
+                 "file gives")
+      ->excludes(if_absent);
   command->footer(
       "Examples:\n"
       "  attendant items import shop --from fit/events --from fit/text\n"
       "  attendant items import photos --ids ids.txt --keys image=clip.npy \\\n"
-      "      --attributes titles.jsonl\n"
+      "      --attributes titles.csv\n"
       "  attendant items import photos --items photos.jsonl.gz\n\n"
-      "Items that exist are replaced whole, unless --if-absent: what the files "
-      "do not give of\n"
-      "them goes, attributes too (`items update`, of the same files, changes "
-      "parts). A row that\n"
-      "is refused does not stop the others: it is reported by number, id and "
-      "reason, and the\n"
-      "exit status is 1.");
+      "An item that exists is replaced whole, attributes included, unless "
+      "--if-absent is given.\n"
+      "If a stored item has a key, value or attribute that no file gives to "
+      "any "
+      "item, the import\n"
+      "is refused before it begins, unless --replace is given; `items update` "
+      "takes the same files\n"
+      "and changes only the parts that they give. A rejected row does not stop "
+      "the others: it is\n"
+      "reported by number, id and reason, and the exit status is 1.");
   command->final_callback([flags, inputs, item_lines, &context] {
     if (inputs.from->empty() && inputs.ids->empty() && item_lines->empty()) {
       throw CLI::RequiredError("--items, --from, or --ids with --keys,");

@@ -2,19 +2,29 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
+#include "absl/algorithm/container.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "client/api/wire_vector.h"
 #include "client/commands/fits/model_directory.h"
 #include "client/commands/shared/command.h"
 #include "client/commands/shared/convert.h"
 #include "client/commands/shared/flags.h"
+#include "client/files/csv.h"
 #include "client/files/ids.h"
 #include "client/files/input.h"
+#include "client/files/json.h"
 #include "client/files/jsonl.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
@@ -22,7 +32,8 @@
 namespace attendant {
 namespace {
 
-// Components that a key of `field` has, or a value if it is empty.
+// The dimension of keys of `field`, or of values if it is empty; nothing if
+// there is no such field.
 std::optional<std::int64_t> DimensionOf(const v1::CatalogSchema& schema,
                                         const std::string& field) {
   if (field.empty()) return schema.value_dimension();
@@ -33,8 +44,73 @@ std::optional<std::int64_t> DimensionOf(const v1::CatalogSchema& schema,
 }
 
 constexpr absl::string_view kOpaqueValue = "opaque_value";
+// Doubles below it hold every integer.
+constexpr double kMaxExactDouble = 9007199254740992;
+
+// The position of the column of ids, or columns.size() if there is none.
+std::size_t FindIdColumn(std::span<const std::string> columns) {
+  for (const char* name : {"id", "item_id"}) {
+    const auto found = std::find(columns.begin(), columns.end(), name);
+    if (found != columns.end()) {
+      return static_cast<std::size_t>(found - columns.begin());
+    }
+  }
+  return columns.size();
+}
+
+// A text as a shell reads it: in quotes, unless it is plain.
+std::string ShellWord(const std::string& text) {
+  const bool is_plain = absl::c_all_of(text, [](char c) {
+    return absl::ascii_isalnum(c) || absl::StrContains("_-./=:,+", c);
+  });
+  if (is_plain && !text.empty()) return text;
+  return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", "'\\''"}}), "'");
+}
 
 }  // namespace
+
+nlohmann::json ValueOfText(const std::string& text, v1::AttributeType type) {
+  if (type == v1::ATTRIBUTE_TYPE_BOOL) {
+    const std::string lower = absl::AsciiStrToLower(text);
+    if (lower == "true" || lower == "false") return lower == "true";
+  }
+  std::int64_t integer = 0;
+  if (type == v1::ATTRIBUTE_TYPE_INT64 && absl::SimpleAtoi(text, &integer)) {
+    return integer;
+  }
+  double number = 0;
+  if (absl::SimpleAtod(text, &number) && std::isfinite(number)) {
+    if (type == v1::ATTRIBUTE_TYPE_DOUBLE) return number;
+    // Pandas writes the integers of a column with gaps as 30.0.
+    if (type == v1::ATTRIBUTE_TYPE_INT64 && number == std::trunc(number) &&
+        std::abs(number) < kMaxExactDouble) {
+      return static_cast<std::int64_t>(number);
+    }
+  }
+  if (type == v1::ATTRIBUTE_TYPE_STRING_LIST) {
+    // In an object, to be parsed with a bounded depth.
+    const auto object =
+        ParseJsonObjectWithUniqueNames(absl::StrCat("{\"list\":", text, "}"));
+    if (object.ok() && object->size() == 1) return object->at("list");
+  }
+  return text;
+}
+
+std::string ShellFlags(const ImportInputs& inputs) {
+  std::string text;
+  const auto add = [&text](absl::string_view flag, const std::string& value) {
+    if (!value.empty())
+      absl::StrAppend(&text, " ", flag, " ", ShellWord(value));
+  };
+  for (const std::string& directory : inputs.directories) {
+    add("--from", directory);
+  }
+  add("--ids", inputs.ids);
+  for (const std::string& keys : inputs.keys) add("--keys", keys);
+  add("--values", inputs.values);
+  add("--attributes", inputs.attributes);
+  return text;
+}
 
 InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs) {
   InputOptions options{};
@@ -45,27 +121,30 @@ InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs) {
           ->type_name("DIR");
   options.ids =
       command
-          .add_option("--ids", inputs.ids,
-                      "Ids, one a line, of the rows of --keys and --values")
+          .add_option(
+              "--ids", inputs.ids,
+              "The ids of the rows of --keys and --values, one per line")
           ->type_name("FILE");
   options.keys = AddRepeated(command, "--keys", inputs.keys,
-                             "Keys of a field as FIELD=FILE.npy, "
-                             "FIELD=FILE.fvecs, or FIELD=FILE.txt with a row a "
-                             "line")
+                             "The keys of a field, as FIELD=FILE.npy, "
+                             "FIELD=FILE.fvecs, or FIELD=FILE.txt with one row "
+                             "per line")
                      ->type_name("FIELD=FILE")
                      ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
                      ->needs(options.ids);
   command
       .add_option("--values", inputs.values,
-                  "Values as FILE.npy, FILE.fvecs or FILE.txt")
+                  "The values, as FILE.npy, FILE.fvecs or FILE.txt")
       ->type_name("FILE")
       ->needs(options.ids);
   options.attributes = command
                            .add_option("--attributes", inputs.attributes,
-                                       "Attributes, a JSON object a line: "
-                                       "{\"id\": \"...\", \"price\": 2.5, "
-                                       "...}; times as 2011-12-09 or RFC 3339 "
-                                       "text, \"opaque_value\" as base64")
+                                       "Attributes, as one JSON object per "
+                                       "line: {\"id\": \"...\", \"price\": "
+                                       "2.5, ...}; or as .csv with a column id "
+                                       "and a column per attribute. Times as "
+                                       "2011-12-09 or RFC 3339 text, "
+                                       "\"opaque_value\" as base64")
                            ->type_name("FILE");
   return options;
 }
@@ -105,7 +184,7 @@ absl::Status ImportRows::AddDirectory(const std::string& directory) {
   ATTENDANT_RETURN_IF_ERROR(AddSource(
       model.key_field.name(), PathIn(directory, kKeysFile), ids_path, ids));
   const std::string attributes = PathIn(directory, kAttributesFile);
-  // Without one the file is what a fit of another kind left behind.
+  // A model without attributes leaves the file of an earlier fit in place.
   if (model.attributes.empty() || access(attributes.c_str(), F_OK) != 0) {
     return absl::OkStatus();
   }
@@ -157,52 +236,82 @@ absl::Status ImportRows::AddSource(const std::string& field,
 
 absl::Status ImportRows::AddAttributes(const std::string& path) {
   attributes_path_ = path;
+  if (IsCsv(path)) return AddAttributeCsv(path);
   absl::flat_hash_set<std::int64_t> seen;
-  return ReadJsonLines(path, [&](std::int64_t /*line*/,
-                                 const nlohmann::json& object) {
-    const auto id = object.find("id");
-    if (id == object.end() || !id->is_string()) {
-      return absl::InvalidArgumentError(
-          "every line needs the item's \"id\", a text");
-    }
-    const auto& text = id->get_ref<const std::string&>();
-    ATTENDANT_RETURN_IF_ERROR(ValidateItemId(text, "id"));
-    const std::int64_t row = RowOf(text);
-    if (!seen.insert(row).second) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("id '", text, "' is not unique"));
-    }
-    auto& attributes = *attributes_[row].mutable_attributes();
-    for (const auto& [name, value] : object.items()) {
-      if (name == "id" || value.is_null()) continue;
-      const v1::AttributeField* field = FindAttribute(schema_, name);
-      if (field == nullptr && name == kOpaqueValue) {
-        absl::StatusOr<std::string> bytes = BytesFrom(value);
-        if (!bytes.ok()) return PrefixField(bytes.status(), name + ": ");
-        v1::Item& item = attributes_[row];
-        if (!item.opaque_value().empty() && item.opaque_value() != *bytes) {
-          return absl::InvalidArgumentError(absl::StrCat(
-              name, ": another file gives '", text, "' another value"));
+  return ReadJsonLines(
+      path, [&](std::int64_t /*line*/, nlohmann::json object) -> absl::Status {
+        const auto id = object.find("id");
+        if (id == object.end() || !id->is_string()) {
+          return absl::InvalidArgumentError(
+              "every line needs the item's \"id\", a text");
         }
-        item.set_opaque_value(*std::move(bytes));
-        continue;
-      }
-      if (field == nullptr) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(name, ": the catalog declares no such attribute"));
-      }
-      const auto attribute = ToAttribute(value, field->type());
-      if (!attribute.ok()) return PrefixField(attribute.status(), name + ": ");
-      const auto before = attributes.find(name);
-      if (before != attributes.end() && before->second.SerializeAsString() !=
-                                            attribute->SerializeAsString()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            name, ": another file gives '", text, "' another value"));
-      }
-      attributes[name] = *attribute;
+        const auto text = id->get<std::string>();
+        object.erase(id);
+        return AddAttributesOf(text, object, seen);
+      });
+}
+
+absl::Status ImportRows::AddAttributeCsv(const std::string& path) {
+  absl::flat_hash_set<std::int64_t> seen;
+  return ReadWholeCsv(path, [&](const CsvRow& row) -> absl::Status {
+    const std::size_t id_column = FindIdColumn(row.columns);
+    if (id_column == row.columns.size()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("got the columns ", absl::StrJoin(row.columns, ", "),
+                       ", want one named id or item_id among them"));
     }
-    return absl::OkStatus();
+    nlohmann::json attributes = nlohmann::json::object();
+    for (std::size_t i = 0; i < row.columns.size(); ++i) {
+      // An empty field says that the item has no such attribute.
+      if (i == id_column || row.fields[i].empty()) continue;
+      const v1::AttributeField* field = FindAttribute(schema_, row.columns[i]);
+      attributes[row.columns[i]] =
+          field == nullptr ? nlohmann::json(row.fields[i])
+                           : ValueOfText(row.fields[i], field->type());
+    }
+    return AddAttributesOf(row.fields[id_column], attributes, seen);
   });
+}
+
+absl::Status ImportRows::AddAttributesOf(
+    const std::string& id, const nlohmann::json& given,
+    absl::flat_hash_set<std::int64_t>& seen) {
+  ATTENDANT_RETURN_IF_ERROR(ValidateItemId(id, "id"));
+  const std::int64_t row = RowOf(id);
+  if (!seen.insert(row).second) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("id '", id, "' is not unique"));
+  }
+  auto& attributes = *attributes_[row].mutable_attributes();
+  for (const auto& [name, value] : given.items()) {
+    if (value.is_null()) continue;
+    const v1::AttributeField* field = FindAttribute(schema_, name);
+    if (field == nullptr && name == kOpaqueValue) {
+      absl::StatusOr<std::string> bytes = BytesFrom(value);
+      if (!bytes.ok()) return PrefixField(bytes.status(), name + ": ");
+      v1::Item& item = attributes_[row];
+      if (!item.opaque_value().empty() && item.opaque_value() != *bytes) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            name, ": another file gives '", id, "' another value"));
+      }
+      item.set_opaque_value(*std::move(bytes));
+      continue;
+    }
+    if (field == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": the catalog declares no such attribute"));
+    }
+    const auto attribute = ToAttribute(value, field->type());
+    if (!attribute.ok()) return PrefixField(attribute.status(), name + ": ");
+    const auto before = attributes.find(name);
+    if (before != attributes.end() &&
+        before->second.SerializeAsString() != attribute->SerializeAsString()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, ": another file gives '", id, "' another value"));
+    }
+    attributes[name] = *attribute;
+  }
+  return absl::OkStatus();
 }
 
 std::int64_t ImportRows::RowOf(const std::string& id) {
@@ -249,6 +358,8 @@ absl::StatusOr<UnseenParts> ImportRows::Unseen() {
   UnseenParts parts(schema_);
   parts.See(of_vector_files);
   for (const auto& [row, item] : attributes_) parts.See(item);
+  if (parts.empty()) return parts;
+  for (const std::string& id : ids_) parts.SeeId(id);
   return parts;
 }
 
@@ -258,6 +369,15 @@ absl::StatusOr<std::optional<SourceRow>> ImportRows::Next() {
   row.id = id(next_row_);
   row.item = ReadItem(next_row_);
   row.number = ++next_row_;
+  if (row.item.ok()) return row;
+  // The row is told once if it has the same number in the file.
+  absl::Status status = row.item.status();
+  for (const Source& source : sources_) {
+    const std::string path = absl::StrCat(source.file->path(), ": ");
+    status = ReplacePrefix(status, absl::StrCat(path, "row ", row.number, ": "),
+                           path);
+  }
+  row.item = status;
   return row;
 }
 

@@ -1,4 +1,4 @@
-// Files to import, joined into items by id.
+// Files to import, whose rows become items by their ids.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ITEMS_IMPORT_ROWS_H_
 #define ATTENDANT_CLIENT_COMMANDS_ITEMS_IMPORT_ROWS_H_
 
@@ -10,42 +10,52 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "attendant/v1/catalog_service.pb.h"
 #include "attendant/v1/item_service.pb.h"
 #include "client/commands/items/item_source.h"
 #include "client/files/vector_file.h"
+#include "nlohmann/json.hpp"
 
 namespace attendant {
 
 // Paths, as the command line names them.
 struct ImportInputs {
   std::vector<std::string> directories;  // that `attendant fit` wrote
-  std::string ids;                       // of the files below, row by row
+  std::string ids;                       // of the rows of `keys` and `values`
   std::vector<std::string> keys;         // "FIELD=FILE"
   std::string values;                    // or empty
   std::string attributes;                // or empty
-  // Parts of items that are there: one need not have a key.
+  // The rows change parts of existing items, so a row needs no key.
   bool partial = false;
 };
+
+// A text as JSON of an attribute's type, for ToAttribute: true, false and
+// numbers without quotes, a list of texts as a JSON array. A text that is not
+// of the type comes back as a string.
+nlohmann::json ValueOfText(const std::string& text, v1::AttributeType type);
+
+// The inputs as flags in the words of a shell, with a space before each.
+std::string ShellFlags(const ImportInputs& inputs);
 
 struct InputOptions {
   CLI::Option* from;
   CLI::Option* ids;
-  CLI::Option* keys;  // needs ids, and so does --values
+  CLI::Option* keys;  // needs `ids`, as --values does
   CLI::Option* attributes;
 };
 
-// The flags of a command that reads such files.
+// Adds the flags of a command that reads such files.
 InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs);
 
-// Rows in the order in which their ids first appear. Everything but the numbers
-// in vector files is checked when it is opened. Not thread-safe.
+// Rows in the order in which their ids first appear. Open checks everything but
+// the numbers in vector files. Not thread-safe.
 class ImportRows : public ItemSource {
  public:
-  // InvalidArgument, naming the file and line or row, if a file is not what its
-  // format says, disagrees with another one in length, or does not fit the
+  // InvalidArgument, naming the file and line or row, if a file violates its
+  // format, has another number of rows than its ids, or does not fit the
   // schema.
   static absl::StatusOr<std::unique_ptr<ImportRows>> Open(
       const ImportInputs& inputs, const v1::CatalogSchema& schema);
@@ -57,8 +67,9 @@ class ImportRows : public ItemSource {
     return ids_[static_cast<std::size_t>(row)];
   }
 
-  // InvalidArgument if the row holds a number that is not finite, or has no
-  // key where it must. Other rows can be read after that.
+  // Reads a row in [0, row_count). InvalidArgument if it holds a number that is
+  // not finite, or lacks a key although the inputs are not partial. Other rows
+  // can be read after that.
   absl::StatusOr<v1::Item> ReadItem(std::int64_t row);
   absl::StatusOr<std::optional<SourceRow>> Next() override;
   absl::StatusOr<UnseenParts> Unseen() override;
@@ -68,7 +79,8 @@ class ImportRows : public ItemSource {
   struct Source {
     std::string field;
     std::unique_ptr<VectorFile> file;
-    std::vector<std::int64_t> file_rows;  // by row of ours; -1 or past: none
+    // The file's row for each of our rows; none if it is -1 or missing.
+    std::vector<std::int64_t> file_rows;
   };
 
   ImportRows(const v1::CatalogSchema& schema, bool partial)
@@ -79,7 +91,13 @@ class ImportRows : public ItemSource {
                          const std::string& ids_path,
                          const std::vector<std::string>& ids);
   absl::Status AddAttributes(const std::string& path);
-  // Our row of an id, a new one if it was not seen before.
+  absl::Status AddAttributeCsv(const std::string& path);
+  // Adds an item's attributes, by name. `seen` holds the rows that the same
+  // file has given so far.
+  absl::Status AddAttributesOf(const std::string& id,
+                               const nlohmann::json& attributes,
+                               absl::flat_hash_set<std::int64_t>& seen);
+  // Returns our row of an id, a new one if the id has none.
   std::int64_t RowOf(const std::string& id);
 
   const v1::CatalogSchema schema_;
@@ -87,8 +105,8 @@ class ImportRows : public ItemSource {
   std::vector<std::string> ids_;
   absl::flat_hash_map<std::string, std::int64_t> row_of_;
   std::vector<Source> sources_;
-  // Items with attributes and opaque values only, by row; and where they come
-  // from.
+  // Items with attributes and opaque values only, by row, and the file that
+  // they come from.
   absl::flat_hash_map<std::int64_t, v1::Item> attributes_;
   std::string attributes_path_;
   std::vector<float> components_;

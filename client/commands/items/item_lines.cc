@@ -1,5 +1,7 @@
 #include "client/commands/items/item_lines.h"
 
+#include <google/protobuf/util/json_util.h>
+
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "client/api/wire_vector.h"
 #include "client/commands/shared/convert.h"
+#include "client/files/csv.h"
 #include "client/files/json.h"
 #include "core/base/ids.h"
 #include "core/base/status.h"
@@ -21,13 +24,16 @@
 namespace attendant {
 namespace {
 
-// Texts are UTF-8: the server stores no others.
+// As large as a line may be.
+constexpr std::size_t kMaxReplyBytes = 16 << 20;
+
+// Dumping can't fail: the server stores only UTF-8.
 std::string Quoted(const std::string& text) {
   return nlohmann::json(text).dump();
 }
 
-// Who reads it may read a double first, and round twice: the shortest text may
-// then be another float, and nine digits are the same.
+// A reader may parse a double first and round twice. If the shortest text would
+// then yield another float, writes nine digits, which never do.
 void AppendFloat(float number, std::string& text) {
   char digits[32];
   char* end = std::to_chars(digits, std::end(digits), number).ptr;
@@ -39,7 +45,7 @@ void AppendFloat(float number, std::string& text) {
               .ptr;
   }
   text.append(digits, end);
-  // Without it "-0" is an integer, which has no sign.
+  // JSON readers take "-0" for an integer, which has no sign.
   if (number == 0 && std::signbit(number)) text += ".0";
 }
 
@@ -70,7 +76,7 @@ nlohmann::json FromAttribute(const v1::AttributeValue& value) {
   }
 }
 
-// In the order of names.
+// Returns the map ordered by name.
 template <typename Map>
 std::map<std::string, typename Map::mapped_type> Sorted(const Map& map) {
   return {map.begin(), map.end()};
@@ -81,7 +87,19 @@ absl::Status Wrong(const nlohmann::json& got, absl::string_view want) {
       absl::StrCat("got ", got.type_name(), ", want ", want));
 }
 
-absl::StatusOr<v1::Vector> VectorFrom(const nlohmann::json& value) {
+// The list of numbers of a vector: itself, or within ProtoJSON's objects.
+const nlohmann::json& ListOf(const nlohmann::json& value) {
+  if (value.is_object() && value.size() == 1 && value.contains("floats")) {
+    const nlohmann::json& floats = value["floats"];
+    if (floats.is_object() && floats.contains("values")) {
+      return floats["values"];
+    }
+  }
+  return value;
+}
+
+absl::StatusOr<v1::Vector> VectorFrom(const nlohmann::json& json) {
+  const nlohmann::json& value = ListOf(json);
   if (!value.is_array()) return Wrong(value, "a list of numbers");
   std::vector<float> components;
   components.reserve(value.size());
@@ -113,14 +131,22 @@ absl::StatusOr<v1::AttributeValue> AttributeFrom(
     const v1::CatalogSchema& schema, const std::string& name,
     const nlohmann::json& value) {
   const v1::AttributeField* const field = FindAttribute(schema, name);
-  if (field != nullptr) return ToAttribute(value, field->type());
-  return absl::InvalidArgumentError("the catalog declares no such attribute");
+  if (field == nullptr) {
+    return absl::InvalidArgumentError("the catalog declares no such attribute");
+  }
+  if (!value.is_object()) return ToAttribute(value, field->type());
+  v1::AttributeValue attribute;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(value.dump(), &attribute);
+  // The server checks that it is of the declared type.
+  if (status.ok()) return attribute;
+  return Wrong(value, "a value, or {\"KIND\": VALUE} as `items get` prints it");
 }
 
 absl::Status ReadMember(const v1::CatalogSchema& schema,
                         const std::string& name, const nlohmann::json& value,
                         v1::Item& item) {
-  if (name == "id") return absl::OkStatus();
+  if (name == "id" || name == "sequence") return absl::OkStatus();
   if (name == "keys") {
     return ForEachMember(
         value, [&](const std::string& field, const nlohmann::json& key) {
@@ -141,7 +167,7 @@ absl::Status ReadMember(const v1::CatalogSchema& schema,
           return absl::OkStatus();
         });
   }
-  if (name == "opaque_value") {
+  if (name == "opaque_value" || name == "opaqueValue") {
     ATTENDANT_ASSIGN_OR_RETURN(*item.mutable_opaque_value(), BytesFrom(value));
     return absl::OkStatus();
   }
@@ -167,6 +193,45 @@ absl::StatusOr<v1::Item> ItemFrom(const v1::CatalogSchema& schema,
 
 bool IsBlank(const std::string& line) {
   return absl::StripAsciiWhitespace(line).empty();
+}
+
+// The items of a reply of `items get --json`, whose first line is a brace.
+absl::StatusOr<nlohmann::json> ItemsOfReply(const std::string& path) {
+  ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
+  std::string text;
+  std::string line;
+  while (true) {
+    ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
+    if (!more) break;
+    absl::StrAppend(&text, line, "\n");
+    if (text.size() > kMaxReplyBytes) {
+      return FileError(path, "a JSON object of more than 16 MiB");
+    }
+  }
+  const auto reply = ParseJsonObjectWithUniqueNames(text);
+  if (!reply.ok()) return FileError(path, reply.status().message());
+  const auto items = reply->find("items");
+  if (items == reply->end() || !items->is_array()) {
+    return FileError(path,
+                     "got a JSON object over several lines without "
+                     "\"items\", want one item per line");
+  }
+  return *items;
+}
+
+SourceRow RowFrom(const v1::CatalogSchema& schema, std::int64_t number,
+                  const absl::StatusOr<nlohmann::json>& object) {
+  SourceRow row;
+  row.number = number;
+  if (!object.ok()) {
+    row.item = object.status();
+  } else if (!object->is_object()) {
+    row.item = Wrong(*object, "an object");
+  } else {
+    row.id = TextOf(*object, "id");
+    row.item = ItemFrom(schema, *object);
+  }
+  return row;
 }
 
 }  // namespace
@@ -208,36 +273,50 @@ absl::StatusOr<std::unique_ptr<ItemLines>> ItemLines::Open(
       !std::filesystem::is_regular_file(path, error)) {
     return FileError(path, "it is read twice, which takes a regular file");
   }
+  if (IsCsv(path)) {
+    return FileError(path,
+                     "got CSV, want one JSON object per line, as in {\"id\": "
+                     "\"a\", \"keys\": {\"FIELD\": [0.5, 1]}}; attributes may "
+                     "be CSV, with --attributes");
+  }
   std::int64_t row_count = 0;
   ATTENDANT_ASSIGN_OR_RETURN(LineReader counted, LineReader::Open(path));
+  std::optional<nlohmann::json> items;
   std::string line;
   while (true) {
     ATTENDANT_ASSIGN_OR_RETURN(const bool more, counted.Next(line));
     if (!more) break;
-    if (!IsBlank(line)) ++row_count;
+    if (IsBlank(line)) continue;
+    if (row_count == 0 && absl::StripAsciiWhitespace(line) == "{") {
+      ATTENDANT_ASSIGN_OR_RETURN(items, ItemsOfReply(path));
+      row_count = static_cast<std::int64_t>(items->size());
+      break;
+    }
+    ++row_count;
   }
   ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   return std::unique_ptr<ItemLines>(
-      new ItemLines(std::move(lines), row_count, schema));
+      new ItemLines(std::move(lines), row_count, std::move(items), schema));
 }
 
 absl::StatusOr<UnseenParts> ItemLines::Unseen() {
   ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(lines_.path()));
   UnseenParts parts(schema_);
-  std::string line;
+  ItemLines all(std::move(lines), row_count_, reply_, schema_);
   while (!parts.empty()) {
-    ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines.Next(line));
-    if (!more) break;
-    // What is no item Next tells.
-    const auto object = ParseJsonObjectWithUniqueNames(line);
-    if (!object.ok()) continue;
-    const auto item = ItemFrom(schema_, *object);
-    if (item.ok()) parts.See(*item);
+    ATTENDANT_ASSIGN_OR_RETURN(const auto row, all.Next());
+    if (!row.has_value()) break;
+    if (row->item.ok()) parts.See(*row->item);
   }
   return parts;
 }
 
 absl::StatusOr<std::optional<SourceRow>> ItemLines::Next() {
+  if (reply_.has_value()) {
+    if (read_count_ == row_count_) return std::nullopt;
+    const auto position = static_cast<std::size_t>(read_count_++);
+    return RowFrom(schema_, read_count_, (*reply_)[position]);
+  }
   do {
     ATTENDANT_ASSIGN_OR_RETURN(const bool more, lines_.Next(line_));
     if (!more && read_count_ == row_count_) return std::nullopt;
@@ -248,16 +327,8 @@ absl::StatusOr<std::optional<SourceRow>> ItemLines::Next() {
     }
   } while (IsBlank(line_));
   ++read_count_;
-  SourceRow row;
-  row.number = lines_.line_number();
-  const auto object = ParseJsonObjectWithUniqueNames(line_);
-  if (!object.ok()) {
-    row.item = object.status();
-    return row;
-  }
-  row.id = TextOf(*object, "id");
-  row.item = ItemFrom(schema_, *object);
-  return row;
+  return RowFrom(schema_, lines_.line_number(),
+                 ParseJsonObjectWithUniqueNames(line_));
 }
 
 }  // namespace attendant

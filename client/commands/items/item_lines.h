@@ -1,9 +1,11 @@
-// Items as lines of JSON, one each:
+// Items as lines of JSON, one item per line:
 //
 //   {"id": "...", "keys": {"FIELD": [0.5, ...], ...}, "value": [1, ...],
 //    "attributes": {"NAME": ..., ...}, "opaque_value": "base64"}
 //
-// All but the id may be left out.
+// Everything but the id is optional. A line may also be an item as ProtoJSON
+// writes it: {"floats": {"values": [...]}} for a vector, {"doubleValue": 4.99}
+// for an attribute, "opaqueValue" and "sequence", which is ignored.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ITEMS_ITEM_LINES_H_
 #define ATTENDANT_CLIENT_COMMANDS_ITEMS_ITEM_LINES_H_
 
@@ -17,20 +19,24 @@
 #include "attendant/v1/item_service.pb.h"
 #include "client/commands/items/item_source.h"
 #include "client/files/input.h"
+#include "nlohmann/json.hpp"
 
 namespace attendant {
 
-// The item's line, with its end. Read back, it has the same bits. Internal if a
-// vector of the server's is no whole number of floats.
+// Returns the item's line with its line end. Read back, the item has the same
+// bits. Internal if a vector from the server is not a whole number of floats.
 absl::StatusOr<std::string> ItemToLine(const v1::Item& item);
 
-// A file of such lines, plain or gzipped, read one at a time. A line that is no
-// item is a row of its own, and the next ones can be read. Rows are numbered by
-// their lines; blank ones are skipped.
+// A file of such lines, plain or gzipped, read one line at a time; or the reply
+// that `items get --json` prints, {"items": [...], ...} over several lines. A
+// line that is not an item is a row with an error, and later rows can be read.
+// Rows are numbered by line, those of a reply by position. Blank lines are
+// skipped.
 class ItemLines : public ItemSource {
  public:
-  // Reads the file once, to count its lines. Errors of files; InvalidArgument
-  // for what can't be read twice, and for a line of more than 16 MiB.
+  // Reads the file once, to count its lines. An error of the file system, or
+  // InvalidArgument if it can't be read twice, is CSV or damaged, or has a line
+  // (or is a reply) of more than 16 MiB.
   static absl::StatusOr<std::unique_ptr<ItemLines>> Open(
       const std::string& path, const v1::CatalogSchema& schema);
 
@@ -40,11 +46,16 @@ class ItemLines : public ItemSource {
 
  private:
   ItemLines(LineReader lines, std::int64_t row_count,
+            std::optional<nlohmann::json> reply,
             const v1::CatalogSchema& schema)
-      : schema_(schema), row_count_(row_count), lines_(std::move(lines)) {}
+      : schema_(schema),
+        row_count_(row_count),
+        reply_(std::move(reply)),
+        lines_(std::move(lines)) {}
 
   const v1::CatalogSchema schema_;
   const std::int64_t row_count_;
+  const std::optional<nlohmann::json> reply_;  // its items, if it is one
   LineReader lines_;
   std::int64_t read_count_ = 0;
   std::string line_;

@@ -7,7 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "client/api/batches.h"
 #include "client/api/error_json.h"
 #include "client/api/importer.h"
@@ -38,8 +41,9 @@ struct UpdateItemsFlags {
   }
 };
 
-// A text as the type that the schema declares for the attribute. UsageError if
-// it is of another.
+// Returns a text as the type that the schema declares for the attribute.
+// InvalidArgument if it declares none, UsageError if the text is of another
+// type.
 absl::StatusOr<v1::AttributeValue> ParseAttribute(
     const v1::CatalogSchema& schema, const std::string& name,
     const std::string& text) {
@@ -48,15 +52,8 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
     return absl::InvalidArgumentError(
         absl::StrCat("--set: the catalog has no attribute '", name, "'"));
   }
-  // Texts and times need no quotes; what is no JSON is a text too.
-  const bool is_text = attribute->type() == v1::ATTRIBUTE_TYPE_STRING ||
-                       attribute->type() == v1::ATTRIBUTE_TYPE_TIMESTAMP;
-  nlohmann::json value = text;
-  if (!is_text && nlohmann::json::accept(text)) {
-    value = nlohmann::json::parse(text);
-  }
   absl::StatusOr<v1::AttributeValue> parsed =
-      ToAttribute(value, attribute->type());
+      ToAttribute(ValueOfText(text, attribute->type()), attribute->type());
   if (parsed.ok()) return parsed;
   return UsageError(absl::StrCat(
       "--set ", name, ": ", parsed.status().message(),
@@ -66,7 +63,7 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
       "; the catalog declares ", name, " as ", FlagOf(attribute->type())));
 }
 
-// NAME=VALUE, whose value may be empty: a text.
+// Splits NAME=VALUE. The value may be empty, which is a text.
 absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
     const std::string& flag) {
   const std::size_t split = flag.find('=');
@@ -76,7 +73,8 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
   return std::make_pair(flag.substr(0, split), flag.substr(split + 1));
 }
 
-// Without a token where nothing was written: none would be taken.
+// Leaves the token out if nothing was written: it is then empty, which no read
+// accepts.
 std::string UpdateJson(const v1::BatchUpdateItemsResponse& response) {
   if (!response.state_token().empty()) return ToJson(response);
   const nlohmann::json json = {{"updatedCount", response.updated_count()}};
@@ -94,7 +92,8 @@ void Report(const v1::BatchUpdateItemsResponse& response,
   NoteToken(response.state_token());
 }
 
-// The item that one of the ids becomes in the request, without its id.
+// Returns the request's item for each of the ids, without its id, and puts what
+// it changes into `mask`.
 absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
                                     const v1::CatalogSchema& schema,
                                     google::protobuf::FieldMask& mask) {
@@ -134,7 +133,37 @@ absl::StatusOr<v1::Item> ReadChange(const UpdateItemsFlags& flags,
   return item;
 }
 
-// To each item what the files have of it; the rest stays.
+// Returns the position of the item that an error is about, if it is about one.
+std::optional<std::size_t> ItemIndexOf(const absl::Status& status) {
+  const std::string field = FieldOf(status).value_or("");
+  absl::string_view digits = field;
+  std::size_t index = 0;
+  if (!absl::ConsumePrefix(&digits, "items[") ||
+      !absl::SimpleAtoi(digits.substr(0, digits.find(']')), &index)) {
+    return std::nullopt;
+  }
+  return index;
+}
+
+// Returns the error of a request for the items `ids`, with the item's id in
+// place of its position.
+absl::Status NameUpdated(const absl::Status& status, const std::string& catalog,
+                         const std::vector<std::string>& ids) {
+  const std::optional<std::size_t> index = ItemIndexOf(status);
+  if (ReasonOf(status) != "ITEM_NOT_FOUND" || !index || *index >= ids.size()) {
+    return NameItem(status, ids);
+  }
+  absl::Status named(status.code(),
+                     absl::StrCat("no item '", ids[*index], "' in ", catalog,
+                                  "; `attendant items import` adds items"));
+  status.ForEachPayload(
+      [&named](absl::string_view url, const absl::Cord& payload) {
+        named.SetPayload(url, payload);
+      });
+  return named;
+}
+
+// Changes of each item what the files have of it, and leaves the rest.
 absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
                              const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
@@ -147,11 +176,13 @@ absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
       const auto rows, ImportRows::Open(inputs, found.catalog().schema()));
   Progress progress(stderr, "Updating", rows->row_count());
   v1::BatchUpdateItemsResponse done;
-  std::int64_t first_row = 0;  // of what is sent
+  std::int64_t first_row = 0;    // of the batch
+  std::vector<std::string> ids;  // of the batch
   const absl::Status status = SendInBatches(
       rows->row_count(),
       [&](std::int64_t begin, std::int64_t& end) -> absl::Status {
         first_row = begin;
+        ids.clear();
         v1::BatchUpdateItemsRequest request;
         request.set_catalog(flags.catalog);
         std::int64_t bytes = 0;
@@ -162,6 +193,7 @@ absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
             end = row;
             break;
           }
+          ids.push_back(item.id());
           *request.add_items() = std::move(item);
         }
         ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -172,9 +204,15 @@ absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
         return absl::OkStatus();
       });
   if (!status.ok()) {
+    const std::optional<std::size_t> index = ItemIndexOf(status);
     return PrefixField(
-        status, absl::StrCat("updated ", CountOf(done.updated_count(), "item"),
-                             ", then, from row ", first_row + 1, " on: "));
+        NameUpdated(status, flags.catalog, ids),
+        absl::StrCat(
+            "updated ", CountOf(done.updated_count(), "item"), ", then: ",
+            index ? absl::StrCat(
+                        "row ",
+                        first_row + 1 + static_cast<std::int64_t>(*index), ": ")
+                  : ""));
   }
   progress.Clear();
   Report(done, context);
@@ -201,7 +239,9 @@ absl::Status UpdateItems(const UpdateItemsFlags& flags,
     request.add_conditions()->set_sequence(*flags.if_sequence);
   }
   const auto response = client->BatchUpdateItems(request);
-  if (!response.ok()) return NameItem(response.status(), flags.ids);
+  if (!response.ok()) {
+    return NameUpdated(response.status(), flags.catalog, flags.ids);
+  }
   Report(*response, context);
   return absl::OkStatus();
 }
@@ -215,16 +255,15 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   CLI::Option* ids = AddItemIds(*command, flags->ids);
   AddRepeated(*command, "--set", flags->set,
-              "An attribute as NAME=VALUE: a text or time as it is, all else "
-              "as JSON")
+              "An attribute as NAME=VALUE: texts, times, numbers, true and "
+              "false as they are, a list as [\"a\", \"b\"]")
       ->type_name("NAME=VALUE")
       ->check(CLI::Validator(Accepts(&ParseSetting), ""))
       ->needs(ids);
-  AddRepeated(*command, "--unset", flags->unset,
-              "An attribute that the items shall not have")
+  AddRepeated(*command, "--unset", flags->unset, "An attribute to remove")
       ->type_name("NAME")
       ->needs(ids);
-  AddRepeated(*command, "--key", flags->keys, "A key as FIELD=0.1,0.2,...")
+  AddRepeated(*command, "--key", flags->keys, "A key, as FIELD=0.1,0.2,...")
       ->type_name("FIELD=VECTOR")
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
       ->needs(ids);
@@ -233,13 +272,13 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
       ->needs(ids);
   command
       ->add_option("--if-sequence", flags->if_sequence,
-                   "Only if the item's last write has this number, which "
-                   "`items get` shows; of one item")
+                   "Update only if the item's last write has this number, "
+                   "which `items get` shows; needs exactly one ID")
       ->needs(ids);
   command
       ->add_option("--request-id", flags->request_id,
-                   "Makes it safe to repeat: the same id again returns the "
-                   "first outcome")
+                   "Makes the update safe to repeat: the same id again returns "
+                   "the first outcome")
       ->type_name("ID")
       ->needs(ids);
   const InputOptions inputs = AddInputFlags(*command, flags->inputs);
@@ -254,15 +293,17 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
       "  attendant items update shop --attributes prices.jsonl\n"
       "  attendant items update shop --ids ids.txt --keys image=clip.npy\n"
       "  attendant items update shop --from fit/events\n\n"
-      "Files give an item a part or do not touch it: with --keys alone "
+      "Files change only the parts that they give: with --keys alone, "
       "attributes and values stay.\n"
-      "All of the items are changed or none, and from files up to 256 at a "
-      "time: one that does not\n"
-      "exist is an error (`items import --if-absent` stores new ones, and no "
-      "others). Keys of two\n"
-      "fits do not compare with each other: until all are changed, answers mix "
-      "them. A catalog of\n"
-      "its own for the new ones, and an alias that moves to it, do not.");
+      "An update of IDs changes all of them or none; files are sent in batches "
+      "of up to 256 items,\n"
+      "each all or nothing. An item that does not exist is an error (`items "
+      "import --if-absent`\n"
+      "stores only the new ones). Keys of two fits can't be compared: until "
+      "all keys are changed,\n"
+      "answers mix both. To avoid that, store the new keys in a second catalog "
+      "and move an alias\n"
+      "to it.");
   command->final_callback([flags, ids, inputs, &context] {
     if (!inputs.ids->empty() && inputs.keys->empty() &&
         flags->inputs.values.empty()) {

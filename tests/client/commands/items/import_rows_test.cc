@@ -130,8 +130,11 @@ TEST_F(ImportRowsTest, TellsWhatNoFileBrings) {
   inputs.directories = {Fit("events", "a\n", {1, 2}, 2)};
   ASSERT_OK_AND_ASSIGN(auto rows, Open(inputs));
   ASSERT_OK_AND_ASSIGN(UnseenParts unseen, rows->Unseen());
-  EXPECT_THAT(unseen.names(), ElementsAre("the key in text", "the value",
-                                          "name", "added", "opaque values"));
+  EXPECT_THAT(unseen.paths(),
+              ElementsAre("keys.text", "value", "attributes.name",
+                          "attributes.added", "opaque_value"));
+  EXPECT_TRUE(unseen.HasId("a"));
+  EXPECT_FALSE(unseen.HasId("b"));
   inputs.ids = File("ids.txt", "a\nb\n");
   inputs.keys = {"text=" + Npy("text.npy", {1, 2, 3, 4, 5, 6}, 3)};
   inputs.values = Npy("values.npy", {1, 2}, 1);
@@ -142,7 +145,73 @@ TEST_F(ImportRowsTest, TellsWhatNoFileBrings) {
   ASSERT_OK_AND_ASSIGN(rows, Open(inputs));
   ASSERT_OK_AND_ASSIGN(unseen, rows->Unseen());
   EXPECT_FALSE(unseen.empty());
-  EXPECT_THAT(unseen.names(), ElementsAre("name"));
+  EXPECT_THAT(unseen.paths(), ElementsAre("attributes.name"));
+  EXPECT_TRUE(unseen.HasId("b"));
+}
+
+TEST(PartNamesTest, NamesWhatAnItemHas) {
+  v1::Item item;
+  EXPECT_THAT(PartNames(item), ElementsAre());
+  (*item.mutable_keys())["text"];
+  (*item.mutable_attributes())["price"];
+  item.mutable_value();
+  item.set_opaque_value("x");
+  EXPECT_THAT(PartNames(item), ElementsAre("its key in text", "its value",
+                                           "price", "its opaque value"));
+}
+
+TEST(ShellFlagsTest, AreWhatAShellReads) {
+  ImportInputs inputs;
+  inputs.directories = {"fit/text", "my fit"};
+  inputs.ids = "ids.txt";
+  inputs.keys = {"text=it's.npy"};
+  EXPECT_EQ(ShellFlags(inputs),
+            " --from fit/text --from 'my fit' --ids ids.txt"
+            " --keys 'text=it'\\''s.npy'");
+}
+
+TEST_F(ImportRowsTest, ReadsAttributesFromCsvByTheSchemasTypes) {
+  AddAttribute("price", v1::ATTRIBUTE_TYPE_DOUBLE);
+  AddAttribute("minutes", v1::ATTRIBUTE_TYPE_INT64);
+  AddAttribute("vegan", v1::ATTRIBUTE_TYPE_BOOL);
+  AddAttribute("tags", v1::ATTRIBUTE_TYPE_STRING_LIST);
+  ImportInputs inputs;
+  inputs.partial = true;
+  inputs.attributes = File("a.csv",
+                           "name,item_id,price,minutes,vegan,tags,added\n"
+                           "12,a,4.99,30,True,\"[\"\"x\"\",\"\"y\"\"]\","
+                           "2011-12-09\n"
+                           ",b,,30.0,,,\n");
+  ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
+  ASSERT_EQ(rows->row_count(), 2);
+  ASSERT_OK_AND_ASSIGN(const v1::Item a, rows->ReadItem(0));
+  EXPECT_EQ(a.id(), "a");
+  EXPECT_EQ(a.attributes().at("name").string_value(), "12");
+  EXPECT_EQ(a.attributes().at("price").double_value(), 4.99);
+  EXPECT_EQ(a.attributes().at("minutes").int64_value(), 30);
+  EXPECT_TRUE(a.attributes().at("vegan").bool_value());
+  EXPECT_THAT(a.attributes().at("tags").string_list_value().values(),
+              ElementsAre("x", "y"));
+  EXPECT_EQ(a.attributes().at("added").timestamp_value().seconds(), 1323388800);
+  ASSERT_OK_AND_ASSIGN(const v1::Item b, rows->ReadItem(1));
+  EXPECT_EQ(b.attributes_size(), 1);
+  EXPECT_EQ(b.attributes().at("minutes").int64_value(), 30);
+  const struct {
+    const char* content;
+    const char* message;
+  } cases[] = {
+      {"name\nx\n", "got the columns name, want one named id or item_id"},
+      {"id,minutes\na,1.5\n", "row 1 (line 2): minutes: got \"1.5\", want a"},
+      {"id,price\na,inf\n", "price: got \"inf\", want a finite number"},
+      {"id,tags\na,\"1,\"\"x\"\":2\"\n", "tags: got "},
+      {"id,prise\na,1\n", "prise: the catalog declares no such attribute"},
+      {"id\na\na\n", "row 2 (line 3): id 'a' is not unique"},
+  };
+  for (const auto& test : cases) {
+    inputs.attributes = File("bad.csv", test.content);
+    EXPECT_THAT(Open(inputs), StatusIs(kInvalid, HasSubstr(test.message)))
+        << test.content;
+  }
 }
 
 TEST(ToAttributeTest, MomentsMayBeDays) {
@@ -168,7 +237,7 @@ TEST(AttributeTextTest, MomentsAreWrittenAsFiltersTakeThem) {
   v1::AttributeValue value;
   value.mutable_timestamp_value()->set_seconds(-31588531201);
   value.mutable_timestamp_value()->set_nanos(500000000);
-  EXPECT_EQ(AttributeText(value), "0968-12-30T23:59:59.5+00:00");
+  EXPECT_EQ(AttributeText(value), "0968-12-30T23:59:59.5Z");
 }
 
 TEST_F(ImportRowsTest, ReadsKeysAndValuesByLine) {
@@ -293,6 +362,12 @@ TEST_F(ImportRowsTest, ABadRowLeavesTheOthers) {
   EXPECT_OK(rows->ReadItem(2));
   EXPECT_THAT(rows->ReadItem(3),
               StatusIs(kInvalid, HasSubstr("no file gives this id a key")));
+  // An import tells the row itself.
+  ASSERT_OK(rows->Next());
+  ASSERT_OK_AND_ASSIGN(const auto second, rows->Next());
+  EXPECT_EQ(second->number, 2);
+  EXPECT_THAT(second->item,
+              StatusIs(kInvalid, HasSubstr("keys.npy: column 1: got inf")));
 }
 
 }  // namespace

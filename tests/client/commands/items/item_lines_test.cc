@@ -114,7 +114,7 @@ TEST_F(ItemLinesTest, WhatIsWrittenComesBack) {
   EXPECT_EQ(second, line);
   EXPECT_THAT(line, HasSubstr(R"("taste":[0.1,2])"));
   EXPECT_THAT(line, HasSubstr("9223372036854775807"));
-  EXPECT_THAT(line, HasSubstr("0969-12-09T12:50:00.000000001+00:00"));
+  EXPECT_THAT(line, HasSubstr("0969-12-09T12:50:00.000000001Z"));
   v1::Item bare;
   bare.set_id("x");
   ASSERT_OK_AND_ASSIGN(const std::string shortest, ItemToLine(bare));
@@ -203,10 +203,64 @@ TEST_F(ItemLinesTest, TellsWhatNoLineBrings) {
   ASSERT_OK_AND_ASSIGN(const auto lines, ItemLines::Open(file.path(), schema_));
   ASSERT_OK_AND_ASSIGN(const UnseenParts unseen, lines->Unseen());
   // The last line is no item.
-  EXPECT_THAT(unseen.names(), ElementsAre("the key in text", "price", "tags",
-                                          "added", "opaque values"));
+  EXPECT_THAT(unseen.paths(),
+              ElementsAre("keys.text", "attributes.price", "attributes.tags",
+                          "attributes.added", "opaque_value"));
+  EXPECT_TRUE(unseen.HasId("b"));
+  EXPECT_FALSE(unseen.HasId("c"));
   ASSERT_OK_AND_ASSIGN(const auto first, lines->Next());
   EXPECT_EQ(first->id, "a");
+}
+
+// As `items get --json` prints them, and as its lines are with jq -c.
+TEST_F(ItemLinesTest, ReadsItemsAsRepliesHaveThem) {
+  const std::string item =
+      R"({"id": "a", "keys": {"taste": {"floats": {"values": [0.5, 1]}}},)"
+      R"( "value": {"floats": {"values": [3]}}, "attributes":)"
+      R"( {"price": {"doubleValue": 4.99}, "count": {"int64Value": "7"},)"
+      R"( "tags": {"stringListValue": {"values": ["x"]}}, "name": "plain",)"
+      R"( "added": {"timestampValue": "1970-01-01T00:00:01Z"}},)"
+      R"( "opaqueValue": "AP8=", "sequence": "12"})";
+  for (const std::string& content : {item + "\n", "{\n\"items\": [\n" + item +
+                                                      "\n],\n\"stateToken\": "
+                                                      "\"x\"\n}\n"}) {
+    const auto rows = Read(content);
+    ASSERT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows[0].number, 1);
+    EXPECT_EQ(rows[0].id, "a");
+    ASSERT_OK(rows[0].item);
+    const v1::Item& a = *rows[0].item;
+    EXPECT_THAT(*FromVector(a.keys().at("taste")), ElementsAre(0.5f, 1));
+    EXPECT_THAT(*FromVector(a.value()), ElementsAre(3));
+    EXPECT_EQ(a.attributes().at("price").double_value(), 4.99);
+    EXPECT_EQ(a.attributes().at("count").int64_value(), 7);
+    EXPECT_THAT(a.attributes().at("tags").string_list_value().values(),
+                ElementsAre("x"));
+    EXPECT_EQ(a.attributes().at("name").string_value(), "plain");
+    EXPECT_EQ(a.attributes().at("added").timestamp_value().seconds(), 1);
+    EXPECT_EQ(a.opaque_value(), std::string("\0\xff", 2));
+    EXPECT_EQ(a.sequence(), 0);
+  }
+  EXPECT_THAT(
+      ErrorOf(R"({"id": "a", "attributes": {"price": {"doubleValu": 1}}})"),
+      HasSubstr("attributes: price: got object, want a value, or"));
+  const auto rows = Read("{\n\"items\": [7, {\"id\": \"b\"}]\n}\n");
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_FALSE(rows[0].item.ok());
+  EXPECT_EQ(rows[1].number, 2);
+  EXPECT_OK(rows[1].item);
+  const TemporaryFile other("items.jsonl", "{\n\"id\": \"a\"\n}\n");
+  EXPECT_THAT(ItemLines::Open(other.path(), schema_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("over several lines without \"items\"")));
+}
+
+TEST_F(ItemLinesTest, ACsvFileIsRefusedAsSuch) {
+  const TemporaryFile file("items.csv", "id,name\na,Lamp\n");
+  EXPECT_THAT(ItemLines::Open(file.path(), schema_).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("items.csv: got CSV, want one JSON object per "
+                                 "line")));
 }
 
 TEST_F(ItemLinesTest, WhatCanNotBeReadTwiceIsRefused) {
