@@ -27,11 +27,8 @@ class Calibrator {
   Calibration Choose() const {
     // A single key has no neighbours; its list is the only one.
     if (lists_.key_count() == 1) {
-      return {.probe_count = 1,
-              .recall = 1,
-              .recalls = {1},
-              .depths = {{1, 1}},
-              .margins = {}};
+      return {
+          .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
     }
     const std::vector<std::int64_t>& depths = sample_.depths();
     const PlaceCounts found_at = CountAllPlaces();
@@ -47,15 +44,18 @@ class Calibrator {
       }
       calibration.depths.push_back({depths[d], probe_count});
     }
-    const SampleMargins margins(lists_, sample_, thread_count_);
+    const SampleMargins margins(lists_, sample_, thread_count_,
+                                SampleMargins::Kinds::kKeysAndBlends);
     for (std::size_t i = 1; i <= Calibration::kRecallSteps; ++i) {
-      calibration.margins.push_back(
-          margins.MarginFor(static_cast<double>(i) /
-                            static_cast<double>(Calibration::kRecallSteps)));
+      const double recall = static_cast<double>(i) /
+                            static_cast<double>(Calibration::kRecallSteps);
+      calibration.margins.push_back(margins.MarginFor(recall));
+      calibration.blend_margins.push_back(margins.BlendMarginFor(recall));
     }
+    calibration.key_peak = margins.KeyPeak();
     // The mean recall of scans that use the margin.
     calibration.recall =
-        margins.RecallAt(*calibration.MarginFor(target_recall_));
+        margins.RecallAt(calibration.MarginsFor(target_recall_)->near);
     return calibration;
   }
 
@@ -167,14 +167,16 @@ std::int64_t Calibration::ProbesForRecall(double wanted) const {
                   static_cast<std::ptrdiff_t>(recalls.size()));
 }
 
-std::optional<float> Calibration::MarginFor(double wanted) const {
+std::optional<Calibration::Margins> Calibration::MarginsFor(
+    double wanted) const {
   if (margins.empty()) return std::nullopt;
   // A recall within rounding of a step is that step.
   constexpr double kRounding = 1e-6;
   const double step =
       std::ceil(wanted * static_cast<double>(kRecallSteps) - kRounding);
-  return margins[static_cast<std::size_t>(
-      std::clamp(step - 1, 0.0, static_cast<double>(kRecallSteps - 1)))];
+  const auto at = static_cast<std::size_t>(
+      std::clamp(step - 1, 0.0, static_cast<double>(kRecallSteps - 1)));
+  return Margins{.near = margins[at], .far = blend_margins[at]};
 }
 
 double Calibration::ProbesFor(double neighbour_count) const {

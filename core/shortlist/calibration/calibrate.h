@@ -27,13 +27,23 @@ struct Calibration {
   // the first is that of probe_count. Never empty.
   std::vector<ProbeDepth> depths;
 
-  // margins[i] is SampleMargins::MarginFor of recall (i + 1) / kRecallSteps;
-  // empty if there is nothing to choose.
+  // margins[i] is SampleMargins::MarginFor of recall (i + 1) / kRecallSteps,
+  // and blend_margins[i] BlendMarginFor; empty if there is nothing to choose.
   static constexpr std::size_t kRecallSteps = 1000;
-  std::vector<float> margins;
+  std::vector<float> margins = {};
+  std::vector<float> blend_margins = {};
+  // SampleMargins::KeyPeak.
+  float key_peak = 0;
 
-  // Returns the margin for a mean recall in (0, 1], rounded up to a step.
-  std::optional<float> MarginFor(double wanted) const;
+  // The margins of a query near keys, and of one that is far from them.
+  struct Margins {
+    float near = 0;
+    float far = 0;
+  };
+  // Returns the margins for a mean recall in (0, 1], rounded up to a step.
+  std::optional<Margins> MarginsFor(double wanted) const;
+  // True if a query whose best list has the score `peak` may be a blend.
+  bool IsFar(float peak) const { return peak < key_peak; }
   // Returns half of the recall that one list, the fewest that are visited,
   // finds beyond the mean recall `wanted`. Only half, because keys that were
   // not moved may find less than `recalls`, and so may a single list chosen by

@@ -25,23 +25,37 @@ bool IsFinite(float number) { return std::isfinite(number); }
 }  // namespace
 
 SampleMargins::SampleMargins(const InvertedLists& lists,
-                             const SampleQueries& sample, int thread_count)
+                             const SampleQueries& sample, int thread_count,
+                             Kinds kinds)
     : lists_(lists),
-      moved_(Try(sample.count(), sample, true, thread_count)),
-      unmoved_(Try(sample.count(), sample, false, thread_count)) {}
+      moved_(Try(sample, &SampleQueries::Query, &SampleQueries::Neighbours,
+                 thread_count)),
+      unmoved_(Try(sample, &SampleQueries::Key, &SampleQueries::KeyNeighbours,
+                   thread_count)) {
+  if (kinds == Kinds::kKeys) return;
+  pairs_ = Try(sample, &SampleQueries::Blend, &SampleQueries::BlendNeighbours,
+               thread_count, /*first=*/0, /*step=*/2);
+  fives_ = Try(sample, &SampleQueries::Blend, &SampleQueries::BlendNeighbours,
+               thread_count, /*first=*/1, /*step=*/2);
+}
 
-SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
-                                       const SampleQueries& sample, bool moved,
-                                       int thread_count) const {
+SampleMargins::Kind SampleMargins::Try(const SampleQueries& sample,
+                                       QueryAt query_at,
+                                       NeighboursAt neighbours_at,
+                                       int thread_count, std::int64_t first,
+                                       std::int64_t step) const {
+  const std::int64_t query_count =
+      std::max<std::int64_t>(0, (sample.count() - first + step - 1) / step);
   const auto list_count = static_cast<std::size_t>(lists_.list_count());
   const auto wanted = static_cast<std::size_t>(sample.depths().front());
   const auto neighbours_of = [&](std::int64_t q) {
-    const auto all = moved ? sample.Neighbours(q) : sample.KeyNeighbours(q);
+    const auto all = (sample.*neighbours_at)(first + q * step);
     return all.first(std::min(wanted, all.size()));
   };
   Kind kind;
   kind.scores.resize(static_cast<std::size_t>(query_count) * list_count);
   kind.expected.resize(static_cast<std::size_t>(query_count));
+  kind.peaks.resize(static_cast<std::size_t>(query_count));
   std::vector<std::size_t> places;  // of each query's first margin
   std::size_t margin_count = 0;
   for (std::int64_t q = 0; q < query_count; ++q) {
@@ -55,11 +69,12 @@ SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
         for (std::int64_t q = begin; q < end; ++q) {
           MakeWay();
           const auto i = static_cast<std::size_t>(q);
-          lists_.means->ScoreLists(moved ? sample.Query(q) : sample.Key(q),
+          lists_.means->ScoreLists((sample.*query_at)(first + q * step),
                                    scores);
           std::ranges::copy(scores,
                             kind.scores.begin() +
                                 static_cast<std::ptrdiff_t>(i * list_count));
+          kind.peaks[i] = *std::ranges::max_element(scores);
           std::size_t place = places[i];
           // Products of the longest keys may overflow a float; all lists are
           // then visited.
@@ -79,13 +94,24 @@ SampleMargins::Kind SampleMargins::Try(std::int64_t query_count,
           }
         }
       });
-  std::sort(kind.margins.begin(), kind.margins.end());
+  std::ranges::sort(kind.margins);
+  std::ranges::sort(kind.peaks);
   return kind;
 }
 
 float SampleMargins::MarginFor(double recall) const {
   return std::max(Quantile(moved_.margins, recall),
                   Quantile(unmoved_.margins, recall));
+}
+
+float SampleMargins::BlendMarginFor(double recall) const {
+  return std::max({MarginFor(recall), Quantile(pairs_.margins, recall),
+                   Quantile(fives_.margins, recall)});
+}
+
+float SampleMargins::KeyPeak() const {
+  constexpr double kFartherKeys = .25;
+  return Quantile(unmoved_.peaks, kFartherKeys);
 }
 
 double SampleMargins::RecallAt(float margin) const {

@@ -17,17 +17,28 @@ namespace attendant {
 // ListMeans::ExpectedScore of the query's neighbours. With one margin for all,
 // a query whose neighbours lie in one list visits few lists, and one between
 // all lists visits many; a fixed number of lists would be too great for most
-// queries. Immutable.
+// queries.
+//
+// Blends have margins of their own: among keys in tight clusters those of keys
+// are far too small for them. What tells them apart is the query's peak, the
+// score of its best list. Immutable.
 class SampleMargins {
  public:
+  enum class Kinds { kKeys, kKeysAndBlends };
+
   // `lists` must outlive the object. The result does not depend on the number
   // of threads.
   SampleMargins(const InvertedLists& lists, const SampleQueries& sample,
-                int thread_count);
+                int thread_count, Kinds kinds = Kinds::kKeys);
 
   // Returns the least margin at which the mean share of neighbours found is at
   // least `recall`, in (0, 1], both for moved keys and for keys as they are.
   float MarginFor(double recall) const;
+
+  // The same for blends as well: at least MarginFor(recall). Requires blends.
+  float BlendMarginFor(double recall) const;
+  // Returns the peak that three quarters of the keys reach, and few blends.
+  float KeyPeak() const;
 
   // Returns the share of their neighbours that moved keys find within `margin`.
   double RecallAt(float margin) const;
@@ -40,19 +51,28 @@ class SampleMargins {
   Visits MeanVisits(float margin) const;
 
  private:
-  // One kind of sample queries: moved keys, or keys as they are.
+  using QueryAt = std::span<const float> (SampleQueries::*)(std::int64_t) const;
+  using NeighboursAt =
+      std::span<const std::int32_t> (SampleQueries::*)(std::int64_t) const;
+
+  // One kind of sample queries.
   struct Kind {
     std::vector<float> scores;    // [queries, lists]
     std::vector<float> expected;  // [queries]
+    std::vector<float> peaks;     // [queries], ascending
     std::vector<float> margins;   // of the neighbours' lists, ascending
   };
 
-  Kind Try(std::int64_t query_count, const SampleQueries& sample, bool moved,
-           int thread_count) const;
+  // Of queries first, first + step, ...
+  Kind Try(const SampleQueries& sample, QueryAt query_at,
+           NeighboursAt neighbours_at, int thread_count, std::int64_t first = 0,
+           std::int64_t step = 1) const;
 
   const InvertedLists& lists_;
   Kind moved_;
   Kind unmoved_;
+  Kind pairs_;  // blends of 2 keys
+  Kind fives_;  // and of 5
 };
 
 }  // namespace attendant

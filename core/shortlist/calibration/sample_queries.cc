@@ -48,7 +48,7 @@ class SampleDraw {
       sample_.depths_.push_back(kDepthFactor * sample_.depths_.back());
     }
     SampleKeys();
-    if (!PerturbSamples() || !FindNeighbours()) {
+    if (!PerturbSamples() || !FindNeighbours() || !DrawBlends()) {
       return BuildCancelled();
     }
     return std::move(sample_);
@@ -87,20 +87,20 @@ class SampleDraw {
   }
 
   // Calls visit(query, first key, similarities, count) for blocks of keys, in
-  // order. Calls for different queries run concurrently. Returns false if
-  // cancelled.
+  // order, and each of the queries [query_count_, dim]. Calls for different
+  // queries run concurrently. Returns false if cancelled.
   template <typename Visit>
-  bool ForEachBlock(Visit visit) {
+  bool ForEachBlock(const std::vector<float>& queries, Visit visit) {
     ForEachPart(query_count_, options_.thread_count,
                 [&](std::int64_t begin, std::int64_t end) {
-                  ForEachBlockOf(begin, end, visit);
+                  ForEachBlockOf(queries, begin, end, visit);
                 });
     return !IsCancelled(options_.cancelled);
   }
 
   template <typename Visit>
-  void ForEachBlockOf(std::int64_t first, std::int64_t last,
-                      const Visit& visit) {
+  void ForEachBlockOf(const std::vector<float>& queries, std::int64_t first,
+                      std::int64_t last, const Visit& visit) {
     if (first == last) return;
     std::vector<float> dots(
         static_cast<std::size_t>((last - first) * kBlockKeys));
@@ -108,9 +108,9 @@ class SampleDraw {
          begin < keys_.row_count && !IsCancelled(options_.cancelled);
          begin += kBlockKeys) {
       const std::int64_t count = std::min(kBlockKeys, keys_.row_count - begin);
-      ActiveKernels().DotRowsMulti(Query(first), last - first,
-                                   keys_.data + begin * keys_.dim, count,
-                                   keys_.dim, dots.data());
+      ActiveKernels().DotRowsMulti(queries.data() + first * keys_.dim,
+                                   last - first, keys_.data + begin * keys_.dim,
+                                   count, keys_.dim, dots.data());
       for (std::int64_t q = first; q < last; ++q) {
         float* similarities = dots.data() + (q - first) * count;
         if (IsCosine()) {
@@ -136,12 +136,13 @@ class SampleDraw {
     std::vector<float> least(query_count,
                              std::numeric_limits<float>::infinity());
     std::vector<TopK> tops = MakeTops(/*some_deep=*/false);
-    const bool completed =
-        ForEachBlock([&](std::int64_t q, std::int64_t begin,
-                         const float* similarities, std::int64_t count) {
-          Offer(q, begin, similarities, count, tops);
+    const bool completed = ForEachBlock(
+        sample_.queries_, [&](std::int64_t q, std::int64_t begin,
+                              const float* similarities, std::int64_t count) {
+          const std::int64_t& self = sampled_[static_cast<std::size_t>(q)];
+          Offer({&self, 1}, begin, similarities, count,
+                tops[static_cast<std::size_t>(q)]);
           float& nearest = least[static_cast<std::size_t>(q)];
-          const std::int64_t self = sampled_[static_cast<std::size_t>(q)];
           for (std::int64_t i = 0; i < count; ++i) {
             const float relative =
                 key_squares[static_cast<std::size_t>(begin + i)] -
@@ -192,16 +193,15 @@ class SampleDraw {
     return tops;
   }
 
-  // Offers all keys but the sampled key itself.
-  void Offer(std::int64_t q, std::int64_t begin, const float* similarities,
-             std::int64_t count, std::vector<TopK>& tops) const {
+  // Offers all keys but those at the positions `left_out`.
+  static void Offer(std::span<const std::int64_t> left_out, std::int64_t begin,
+                    const float* similarities, std::int64_t count, TopK& top) {
     std::int32_t chosen[kBlockKeys];
-    TopK& top = tops[static_cast<std::size_t>(q)];
     const std::int64_t chosen_count = ActiveKernels().SelectAtLeast(
         similarities, count, top.threshold(), chosen);
     for (std::int64_t c = 0; c < chosen_count; ++c) {
       const std::int32_t i = chosen[c];
-      if (begin + i == sampled_[static_cast<std::size_t>(q)]) continue;
+      if (std::ranges::find(left_out, begin + i) != left_out.end()) continue;
       top.Offer({.logit = similarities[i],
                  .similarity = similarities[i],
                  .segment = 0,
@@ -221,13 +221,44 @@ class SampleDraw {
 
   bool FindNeighbours() {
     std::vector<TopK> tops = MakeTops(/*some_deep=*/true);
-    const bool completed =
-        ForEachBlock([&](std::int64_t q, std::int64_t begin,
-                         const float* similarities, std::int64_t count) {
-          Offer(q, begin, similarities, count, tops);
+    const bool completed = ForEachBlock(
+        sample_.queries_, [&](std::int64_t q, std::int64_t begin,
+                              const float* similarities, std::int64_t count) {
+          Offer({&sampled_[static_cast<std::size_t>(q)], 1}, begin,
+                similarities, count, tops[static_cast<std::size_t>(q)]);
         });
     if (!completed) return false;
     TakeFound(tops, sample_.neighbours_);
+    return true;
+  }
+
+  bool DrawBlends() {
+    const auto key_count = static_cast<std::uint64_t>(keys_.row_count);
+    sample_.blends_.assign(sample_.queries_.size(), 0);
+    std::vector<std::vector<std::int64_t>> parts;  // positions, by blend
+    for (std::int64_t q = 0; q < query_count_; ++q) {
+      std::vector<std::int64_t>& of_blend = parts.emplace_back();
+      float* blend = sample_.blends_.data() + q * keys_.dim;
+      for (std::int64_t i = 0; i < SampleQueries::PartsOfBlend(q); ++i) {
+        const auto p = static_cast<std::int64_t>(random_() % key_count);
+        of_blend.push_back(p);
+        const float factor =
+            IsCosine() ? inverse_norms_[static_cast<std::size_t>(p)] : 1;
+        const std::span<const float> key = keys_.Row(p);
+        for (std::size_t d = 0; d < key.size(); ++d) {
+          blend[d] += factor * key[d];
+        }
+      }
+    }
+    std::vector<TopK> tops = MakeTops(/*some_deep=*/false);
+    const bool completed = ForEachBlock(
+        sample_.blends_, [&](std::int64_t q, std::int64_t begin,
+                             const float* similarities, std::int64_t count) {
+          Offer(parts[static_cast<std::size_t>(q)], begin, similarities, count,
+                tops[static_cast<std::size_t>(q)]);
+        });
+    if (!completed) return false;
+    TakeFound(tops, sample_.blend_neighbours_);
     return true;
   }
 

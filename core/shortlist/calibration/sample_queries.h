@@ -27,12 +27,16 @@ struct SampleOptions {
 // the keys. The key itself would be found too easily, so it is not among the
 // query's neighbours. Each query is accompanied by the unmoved key with its own
 // neighbours, because real queries may be that close to what the keys have in
-// common. Immutable.
+// common.
+//
+// Blends are sums of several keys, as the query of a history is: such a query
+// may lie between all keys, and its neighbours in many lists. Immutable.
 class SampleQueries {
  public:
   // Draws at most 200 queries from keys [n, dim], n >= 1, with inverse norms
-  // [n] (see InverseNorm), none of which is NaN. Scores every key twice per
-  // query. Deterministic for a seed and a kernel level. Error: Cancelled.
+  // [n] (see InverseNorm), none of which is NaN, and as many blends. Scores
+  // every key three times per query. Deterministic for a seed and a kernel
+  // level. Error: Cancelled.
   static absl::StatusOr<SampleQueries> Draw(
       MatrixView keys, std::span<const float> inverse_norms,
       const SampleOptions& options);
@@ -58,6 +62,18 @@ class SampleQueries {
   std::span<const std::int32_t> KeyNeighbours(std::int64_t i) const {
     return key_neighbours_[static_cast<std::size_t>(i)];
   }
+  // Keys of blend i of [0, count).
+  static std::int64_t PartsOfBlend(std::int64_t i) {
+    return i % 2 == 0 ? 2 : 5;
+  }
+  // Blend i, and its neighbours, at most as many as the options say; its own
+  // keys are not among them.
+  std::span<const float> Blend(std::int64_t i) const {
+    return {blends_.data() + i * dim_, static_cast<std::size_t>(dim_)};
+  }
+  std::span<const std::int32_t> BlendNeighbours(std::int64_t i) const {
+    return blend_neighbours_[static_cast<std::size_t>(i)];
+  }
   // Numbers of neighbours to learn for, ascending: that of the options times 1,
   // 4, 16 and 64, except those beyond a quarter of the keys, which would be
   // spread over all lists. Never empty.
@@ -71,8 +87,10 @@ class SampleQueries {
   std::int64_t dim_ = 0;
   std::vector<float> queries_;  // [count, dim]
   std::vector<float> keys_;     // [count, dim]
+  std::vector<float> blends_;   // [count, dim]
   std::vector<std::vector<std::int32_t>> neighbours_;
   std::vector<std::vector<std::int32_t>> key_neighbours_;
+  std::vector<std::vector<std::int32_t>> blend_neighbours_;
   std::vector<std::int64_t> depths_;
 };
 

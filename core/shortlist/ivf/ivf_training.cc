@@ -6,10 +6,11 @@ namespace attendant {
 
 UnscoredMassOptions MassOptionsOf(const IvfTraining& training) {
   const Calibration& calibration = training.calibration;
+  const auto margins = calibration.MarginsFor(training.target_recall);
   UnscoredMassOptions options = {
       .score_kind = training.score_kind,
       .probe_counts = {},
-      .margin = calibration.MarginFor(training.target_recall),
+      .margin = margins ? std::optional(margins->near) : std::nullopt,
       .sought_count = calibration.SoughtCount(1),
       .square_distance = training.square_distance,
       .seed = training.seed};

@@ -91,17 +91,22 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
   constexpr double kDeviations = 3;
   const double rate = route.eligible_rate;
   const double wanted = std::max(1.0, static_cast<double>(k));
-  return {.margin = route.margin,
+  return {.margins = route.margins,
           .sought_count = training_->calibration.SoughtCount(rate),
           .key_count =
               (wanted + kDeviations * std::sqrt(wanted * (1 - rate))) / rate,
           .probe_count = route.probe_count};
 }
 
+bool ListIndex::IsFar(std::span<const float> scores) const {
+  return training_->calibration.IsFar(ActiveKernels().Max(
+      scores.data(), static_cast<std::int64_t>(scores.size())));
+}
+
 float ListIndex::LeastScore(std::span<const float> scores,
-                            const ListChoice& choice) const {
+                            const ListChoice& choice, bool is_far) const {
   return lists_.means->ExpectedScore(scores, choice.sought_count) -
-         *choice.margin;
+         (is_far ? choice.margins->far : choice.margins->near);
 }
 
 void ListIndex::SelectByMargin(std::span<const float> scores, float least,
@@ -128,8 +133,11 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   thread_local std::vector<float> products;
   thread_local std::vector<float> of_likely;
   float least = kMinusInfinityF;
-  if (choice.margin) {
-    least = LeastScore(visit.scores, choice);
+  if (choice.margins) {
+    const bool is_far = IsFar(visit.scores);
+    least = LeastScore(visit.scores, choice, is_far);
+    // It is for queries near keys that one list may find more than is wanted.
+    if (is_far) visit.pass->KeepAll();
     SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
                    likely);
   } else {
@@ -154,7 +162,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
     visit.pass->SetListProduct(likely[i], products[i]);
   }
   visit.knows_products = true;
-  if (choice.margin) {
+  if (choice.margins) {
     SelectFrom(
         of_likely, least,
         [&](const std::vector<std::int32_t>& chosen) {
@@ -177,8 +185,9 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
 void ListIndex::ChooseByScores(std::span<const float> scores,
                                const ListChoice& choice,
                                std::vector<std::int32_t>& lists) const {
-  if (choice.margin) {
-    SelectByMargin(scores, LeastScore(scores, choice), choice, lists);
+  if (choice.margins) {
+    SelectByMargin(scores, LeastScore(scores, choice, IsFar(scores)), choice,
+                   lists);
     BestFirst(scores, lists);
   } else {
     SelectBest(scores, choice.probe_count, lists);

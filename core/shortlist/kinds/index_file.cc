@@ -93,6 +93,11 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
                                      std::move(values));
 }
 
+bool AreNumbers(std::span<const float> numbers) {
+  return std::none_of(numbers.begin(), numbers.end(),
+                      [](float number) { return std::isnan(number); });
+}
+
 // True if there is at least one depth and neighbour counts ascend strictly: no
 // line can be drawn between equal ones.
 bool AreDepths(std::span<const ProbeDepth> depths) {
@@ -131,6 +136,8 @@ void SaveTraining(const IvfTraining& training, ByteSink& sink) {
   sink.PutArray(std::span<const float>(calibration.recalls));
   sink.PutArray(std::span<const ProbeDepth>(calibration.depths));
   sink.PutArray(std::span<const float>(calibration.margins));
+  sink.PutArray(std::span<const float>(calibration.blend_margins));
+  sink.Put(calibration.key_peak);
   training.mass->Load()->Save(sink);
 }
 
@@ -152,12 +159,16 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
   calibration.recalls = source.GetArray<std::vector<float>>();
   calibration.depths = source.GetArray<std::vector<ProbeDepth>>();
   calibration.margins = source.GetArray<std::vector<float>>();
+  calibration.blend_margins = source.GetArray<std::vector<float>>();
+  calibration.key_peak = source.Get<float>();
   ATTENDANT_RETURN_IF_ERROR(source.status());
   const bool fits =
       training->key_count >= 1 && training->target_recall > 0 &&
-      training->target_recall <= 1 &&
-      std::none_of(calibration.margins.begin(), calibration.margins.end(),
-                   [](float margin) { return std::isnan(margin); }) &&
+      training->target_recall <= 1 && AreNumbers(calibration.margins) &&
+      AreNumbers(calibration.blend_margins) &&
+      calibration.blend_margins.size() == calibration.margins.size() &&
+      !std::isnan(calibration.key_peak) &&
+
       (calibration.margins.empty() ||
        calibration.margins.size() == Calibration::kRecallSteps) &&
       calibration.probe_count >= 1 &&

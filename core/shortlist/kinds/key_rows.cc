@@ -47,8 +47,7 @@ KeyRows::KeyRows(InvertedLists lists, std::int64_t row_count,
   training->calibration = {.probe_count = 1,
                            .recall = 1,
                            .recalls = {1},
-                           .depths = {{1, 1}},
-                           .margins = {}};
+                           .depths = {{1, 1}}};
   training->score_kind = score_kind;
   training->seed = seed;
   training->key_count = lists.key_count();

@@ -97,6 +97,9 @@ class CodePass {
   // Logits of all lists, once they are scored.
   std::span<const float> list_logits() const { return list_logits_; }
 
+  // Sets lost_count to 0.
+  void KeepAll() { options_.lost_count = 0; }
+
   // Takes keys [begin, begin + count), the first of which is in `list`.
   // `logits` are their logits by code, which are overwritten.
   void Take(std::int64_t list, std::int64_t begin, std::int64_t count,

@@ -202,6 +202,16 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
   expect_refused([](IvfTraining& training, ListMeans&) {
     training.calibration.margins[7] = std::numeric_limits<float>::quiet_NaN();
   });
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.blend_margins.pop_back();
+  });
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.blend_margins[7] =
+        std::numeric_limits<float>::quiet_NaN();
+  });
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.key_peak = std::numeric_limits<float>::quiet_NaN();
+  });
   for (const double recall : {0.0, 1.5, std::nan("")}) {
     expect_refused([recall](IvfTraining& training, ListMeans&) {
       training.target_recall = recall;

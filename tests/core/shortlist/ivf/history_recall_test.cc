@@ -1,0 +1,135 @@
+// The recall asked for is also found by queries that lie between keys, as the
+// sum of what a customer bought does.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "core/attention/softmax/state.h"
+#include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
+#include "tests/core/shortlist/scan_fixture.h"
+#include "tests/support/status_matchers.h"
+
+namespace attendant {
+namespace {
+
+constexpr std::int64_t kRows = 30000;
+constexpr std::int64_t kDim = 48;
+constexpr std::int64_t kClusters = 200;
+constexpr std::int64_t kK = 100;
+constexpr int kQueries = 60;
+
+// Clusters so tight that each key finds its neighbours in one list.
+KeyTable TightClusters() {
+  std::mt19937_64 random(4);
+  std::normal_distribution<float> normal;
+  std::vector<float> centres(static_cast<std::size_t>(kClusters * kDim));
+  for (float& component : centres) component = normal(random);
+  std::vector<float> floats;
+  for (std::int64_t r = 0; r < kRows; ++r) {
+    const auto centre = static_cast<std::size_t>(r % kClusters * kDim);
+    for (std::size_t d = 0; d < kDim; ++d) {
+      floats.push_back(centres[centre + d] + 0.5f * normal(random));
+    }
+  }
+  return TableOf(kDim, std::move(floats));
+}
+
+class HistoryRecallTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    ASSERT_OK_AND_ASSIGN(
+        index_, IvfIndex::Build(table_.keys, kDim, ScoreKind::kCosine, {}));
+  }
+
+  // The sum of random keys, normalised.
+  std::vector<float> History(int key_count) {
+    std::vector<float> sum(kDim);
+    for (int i = 0; i < key_count; ++i) {
+      const std::span<const float> key =
+          table_.keys[random_() % static_cast<std::uint64_t>(kRows)];
+      const auto norm = static_cast<float>(Norm(key));
+      for (std::size_t d = 0; d < kDim; ++d) sum[d] += key[d] / norm;
+    }
+    return sum;
+  }
+
+  struct Found {
+    std::vector<RowIndex> rows;  // ascending
+    std::int64_t list_count = 0;
+  };
+  Found Scan(std::span<const float> vector, double recall, bool exhaustive) {
+    ScanQuery query = QueryFor(vector, kRows);
+    query.score_kind = ScoreKind::kCosine;
+    query.goals.recall = recall;
+    query.exhaustive = exhaustive;
+    AttentionState state(kK, &kNoIds);
+    const auto stats = index_->Scan(query, state);
+    EXPECT_OK(stats);
+    Found found = {.rows = RowsOf(state.top().Sorted()),
+                   .list_count = stats->visited_list_count};
+    std::ranges::sort(found.rows);
+    return found;
+  }
+
+  struct Tally {
+    double recall = 0;
+    double list_count = 0;
+  };
+  Tally Ask(int key_count, double recall) {
+    Tally tally;
+    for (int q = 0; q < kQueries; ++q) {
+      const std::vector<float> history = History(key_count);
+      const Found found = Scan(history, recall, /*exhaustive=*/false);
+      const Found exact = Scan(history, 0, /*exhaustive=*/true);
+      std::vector<RowIndex> both;
+      std::ranges::set_intersection(found.rows, exact.rows,
+                                    std::back_inserter(both));
+      tally.recall += static_cast<double>(both.size()) / (kK * kQueries);
+      tally.list_count += static_cast<double>(found.list_count) / kQueries;
+    }
+    return tally;
+  }
+
+  const KeyTable table_ = TightClusters();
+  std::unique_ptr<IvfIndex> index_;
+  std::mt19937_64 random_{5};
+};
+
+TEST_F(HistoryRecallTest, SumsOfKeysFindWhatIsAskedFor) {
+  for (const double recall : {0.9, 0.95, 0.99}) {
+    for (const int key_count : {1, 2, 3, 5}) {
+      // A mean of 60 queries, whose recalls deviate by up to .15.
+      EXPECT_GE(Ask(key_count, recall).recall, recall - 0.04)
+          << key_count << " keys, asked for " << recall;
+    }
+  }
+}
+
+TEST_F(HistoryRecallTest, AKeyAloneVisitsFewLists) {
+  const Tally one = Ask(1, 0.95);
+  const Tally five = Ask(5, 0.95);
+  EXPECT_LT(one.list_count, 0.75 * five.list_count);
+}
+
+TEST_F(HistoryRecallTest, AQueryFartherThanMostKeysIsFar) {
+  const Calibration& calibration = index_->training()->calibration;
+  EXPECT_TRUE(calibration.IsFar(calibration.key_peak - 0.01f));
+  EXPECT_FALSE(calibration.IsFar(calibration.key_peak));
+  for (const double recall : {0.5, 0.9, 1.0}) {
+    const auto margins = calibration.MarginsFor(recall);
+    ASSERT_TRUE(margins.has_value());
+    EXPECT_GE(margins->far, margins->near) << recall;
+  }
+  EXPECT_GT(calibration.MarginsFor(0.95)->far,
+            calibration.MarginsFor(0.95)->near);
+}
+
+}  // namespace
+}  // namespace attendant
