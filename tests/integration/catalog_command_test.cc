@@ -1,10 +1,15 @@
 // `attendant catalog`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pty.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <cstddef>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -17,6 +22,73 @@ using nlohmann::json;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+// Runs a command on a terminal of its own, where `typed` was typed, and returns
+// its exit status and what the terminal shows.
+CommandResult RunOnTerminal(std::vector<std::string> arguments,
+                            const std::string& typed) {
+  std::vector<char*> argv;
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  argv.push_back(nullptr);
+  int terminal = -1;
+  const pid_t child = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (child == 0) {
+    execv(argv[0], argv.data());
+    _exit(127);
+  }
+  CommandResult result;
+  if (child < 0) return result;
+  EXPECT_EQ(write(terminal, typed.data(), typed.size()),
+            static_cast<ssize_t>(typed.size()));
+  char bytes[4096];
+  ssize_t count = 0;
+  // Reading fails when the command has ended.
+  while ((count = read(terminal, bytes, sizeof(bytes))) > 0) {
+    result.out.append(bytes, static_cast<std::size_t>(count));
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  close(terminal);
+  if (WIFEXITED(status)) result.exit_status = WEXITSTATUS(status);
+  return result;
+}
+
+TEST_F(AttendantCommandTest, OnATerminalADeletionIsAskedAbout) {
+  StorePoints();
+  const std::vector<std::string> attendant = {kAttendant, "--server",
+                                              server_->address()};
+  const auto run = [&](std::vector<std::string> arguments,
+                       const std::string& typed) {
+    arguments.insert(arguments.begin(), attendant.begin(), attendant.end());
+    return RunOnTerminal(std::move(arguments), typed);
+  };
+  const std::vector<std::string> by_filter = {"items", "delete", "points",
+                                              "--filter", "NOT name:*"};
+  const CommandResult kept = run(by_filter, "\n");
+  EXPECT_EQ(kept.exit_status, 1);
+  EXPECT_THAT(kept.out, HasSubstr("Delete 40 items of catalog points? [y/N] "));
+  EXPECT_THAT(kept.out, HasSubstr("nothing was deleted"));
+  EXPECT_EQ(StoredCount(), 40u);
+  const CommandResult refused = run({"catalog", "delete", "points"}, "n\n");
+  EXPECT_EQ(refused.exit_status, 1);
+  EXPECT_THAT(refused.out, HasSubstr("Delete catalog points with its 40 items "
+                                     "for good? [y/N] "));
+  EXPECT_EQ(StoredCount(), 40u);
+
+  EXPECT_EQ(run(by_filter, "y\n").exit_status, 0);
+  EXPECT_EQ(StoredCount(), 0u);
+  EXPECT_THAT(run({"catalog", "delete", "nothing"}, "").out,
+              Not(HasSubstr("[y/N]")));
+  const CommandResult unasked =
+      run({"catalog", "delete", "points", "--yes"}, "");
+  EXPECT_EQ(unasked.exit_status, 0);
+  EXPECT_THAT(unasked.out, Not(HasSubstr("[y/N]")));
+}
+
+TEST_F(AttendantCommandTest, ANewCatalogHasNoTableOfMemory) {
+  EXPECT_THAT(RunText({"catalog", "create", "points", "--key-field", "key:2"}),
+              AllOf(Not(HasSubstr("share")), HasSubstr(", 0 writes, uid ")));
+}
 
 TEST_F(AttendantCommandTest, DescribeSaysWhatAutoChoseAndHowMuchMemory) {
   StorePoints();

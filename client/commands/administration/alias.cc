@@ -71,8 +71,7 @@ void AddSet(CLI::App& alias, Context& context) {
   CLI::App* set =
       alias.add_subcommand("set", "Make an alias, or move it to a catalog");
   set->add_option("ALIAS", flags->alias, "The alias")->required();
-  set->add_option("CATALOG", flags->catalog, "The catalog that it shall name")
-      ->required();
+  set->add_option("CATALOG", flags->catalog, "The catalog to name")->required();
   CLI::Option* expected = set->add_option(
       "--if-names", flags->expected,
       "Only if the alias names this catalog now; fails otherwise");
@@ -82,10 +81,12 @@ void AddSet(CLI::App& alias, Context& context) {
       "Examples:\n"
       "  attendant alias set shop shop-1\n"
       "  attendant alias set shop shop-2 --if-names shop-1\n\n"
-      "An alias serves wherever a catalog's name does. It moves in one step:\n"
-      "each request meets the old catalog or the new one. So clients that ask\n"
-      "for `shop` go over to a catalog that was built or restored beside the\n"
-      "one in use without an error, and back as quickly.");
+      "An alias works wherever a catalog's name does. It moves atomically: "
+      "each\n"
+      "request sees either the old catalog or the new one. Clients of `shop`\n"
+      "thus switch without an error to a catalog that was built or restored "
+      "in\n"
+      "addition to the one in use, and back as quickly.");
   set->final_callback([flags, &context] {
     context.Run([&](const Context& c) { return SetAlias(*flags, c); });
   });
@@ -95,7 +96,7 @@ void AddSet(CLI::App& alias, Context& context) {
 
 void AddAliasCommands(CLI::App& app, Context& context) {
   CLI::App* alias =
-      app.add_subcommand("alias", "Give catalogs other names, and move them");
+      app.add_subcommand("alias", "Give catalogs further names, and move them");
   alias->require_subcommand(1);
   alias->footer(
       "Examples:\n"

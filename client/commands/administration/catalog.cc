@@ -55,8 +55,33 @@ absl::Status Describe(const std::string& name, const Context& context) {
   return absl::OkStatus();
 }
 
-absl::Status DeleteCatalog(const std::string& name, const Context& context) {
+struct DeleteCatalogFlags {
+  std::string name;
+  bool yes = false;
+};
+
+// Asks whether a catalog is to be deleted. One that is damaged can't be
+// counted.
+absl::Status ConfirmDelete(const std::string& name, Client& client) {
+  v1::GetCatalogRequest get;
+  get.set_name(name);
+  const auto found = client.GetCatalog(get);
+  if (absl::IsNotFound(found.status())) return found.status();
+  return Confirm(absl::StrCat(
+      "Delete catalog ", name,
+      found.ok() ? absl::StrCat(" with its ",
+                                CountOf(found->catalog().item_count(), "item"))
+                 : "",
+      " for good?"));
+}
+
+absl::Status DeleteCatalog(const DeleteCatalogFlags& flags,
+                           const Context& context) {
+  const std::string& name = flags.name;
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
+  if (!flags.yes && MayAsk()) {
+    ATTENDANT_RETURN_IF_ERROR(ConfirmDelete(name, *client));
+  }
   v1::DeleteCatalogRequest request;
   request.set_name(name);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -66,18 +91,27 @@ absl::Status DeleteCatalog(const std::string& name, const Context& context) {
   return absl::OkStatus();
 }
 
-// A verb that takes a catalog's name and nothing else.
-void AddByName(CLI::App& catalog, Context& context, const std::string& verb,
-               const std::string& description,
-               absl::Status (*action)(const std::string& name,
-                                      const Context& context)) {
+void AddDescribe(CLI::App& catalog, Context& context) {
   auto name = std::make_shared<std::string>();
-  CLI::App* command = catalog.add_subcommand(verb, description);
-  command->add_option("NAME", *name, "The catalog's name")->required();
-  command->footer(
-      absl::StrCat("Example:\n  attendant catalog ", verb, " shop"));
-  command->final_callback([name, action, &context] {
-    context.Run([&](const Context& c) { return action(*name, c); });
+  CLI::App* describe = catalog.add_subcommand(
+      "describe", "Show schema, counts, indexes and warnings");
+  describe->add_option("NAME", *name, "The catalog's name")->required();
+  describe->footer("Example:\n  attendant catalog describe shop");
+  describe->final_callback([name, &context] {
+    context.Run([&](const Context& c) { return Describe(*name, c); });
+  });
+}
+
+void AddDelete(CLI::App& catalog, Context& context) {
+  auto flags = std::make_shared<DeleteCatalogFlags>();
+  CLI::App* command = catalog.add_subcommand(
+      "delete", "Delete a catalog with all its items, for good");
+  command->add_option("NAME", flags->name, "The catalog's name")->required();
+  command->add_flag("--yes", flags->yes,
+                    "Don't ask. Only a terminal is asked in any case");
+  command->footer("Example:\n  attendant catalog delete shop");
+  command->final_callback([flags, &context] {
+    context.Run([&](const Context& c) { return DeleteCatalog(*flags, c); });
   });
 }
 
@@ -96,10 +130,8 @@ void AddCatalogCommands(CLI::App& app, Context& context) {
   list->footer("Example:\n  attendant catalog list");
   list->final_callback([&context] { context.Run(&ListCatalogs); });
   AddCatalogUpdateCommand(*catalog, context);
-  AddByName(*catalog, context, "describe",
-            "Show schema, counts, indexes and warnings", &Describe);
-  AddByName(*catalog, context, "delete",
-            "Delete a catalog with all its items, for good", &DeleteCatalog);
+  AddDescribe(*catalog, context);
+  AddDelete(*catalog, context);
 }
 
 }  // namespace attendant

@@ -38,7 +38,7 @@ v1::KeyField* FindField(v1::CatalogSchema& schema, const std::string& name) {
   return nullptr;
 }
 
-// Adds an attribute that may be declared already, with the same type.
+// Adds an attribute unless it is declared with the same type already.
 absl::Status AddAttribute(const v1::AttributeField& attribute,
                           v1::CatalogSchema& schema) {
   for (const v1::AttributeField& declared : schema.attributes()) {
@@ -52,8 +52,8 @@ absl::Status AddAttribute(const v1::AttributeField& attribute,
   return absl::OkStatus();
 }
 
-// Applies flags "FIELD=REST" to key fields. `set` returns false for a REST that
-// is not as `want` says.
+// Applies flags "FIELD=REST" to key fields. `set` returns false for a malformed
+// REST; `want` describes a correct one.
 absl::Status SetFields(
     const std::vector<std::string>& flags, absl::string_view flag_name,
     absl::string_view want, v1::CatalogSchema& schema,
@@ -133,8 +133,8 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
   return request;
 }
 
-// What was asked of a catalog that was there already, and differs from what it
-// has: "temperature 0.05 of text (it has 0.07)", ...
+// Returns what the request asks for and a catalog that existed already does not
+// have: "temperature 0.05 of text (it has 0.07)", ...
 std::vector<std::string> NotApplied(const v1::CreateCatalogRequest& request,
                                     const v1::Catalog& catalog) {
   std::vector<std::string> differences;
@@ -178,8 +178,8 @@ std::vector<std::string> NotApplied(const v1::CreateCatalogRequest& request,
       }
     }
   }
-  // The reply tells of an encoder only its size; with the same size and the
-  // same defaults it is taken to be that of the same fit.
+  // The reply has only the size of an encoder; one of the same size, in a
+  // catalog with the same defaults, is assumed to be of the same fit.
   for (const v1::TextEncoder& encoder : request.text_encoders()) {
     for (const v1::IndexStatus& index : catalog.indexes()) {
       if (index.key_field() == encoder.key_field() &&
@@ -199,10 +199,10 @@ void WarnOfNotApplied(const v1::CreateCatalogRequest& request,
   const std::vector<std::string> differences = NotApplied(request, catalog);
   if (differences.empty()) return;
   Note(absl::StrCat("Warning: ", request.name(),
-                    " was there already, and stays as it was. ",
+                    " existed already and was not changed. ",
                     "Not applied: ", absl::StrJoin(differences, ", "),
                     ". `attendant catalog update ", request.name(),
-                    "` applies them, a field at a time."));
+                    "` applies them, one field at a time."));
 }
 
 absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
@@ -216,7 +216,7 @@ absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
     return absl::OkStatus();
   }
   Print(response.created() ? "Created.\n\n"
-                           : "It was there already, with the same schema, and "
+                           : "It was there already with the same schema, and "
                              "keeps its defaults and text encoders.\n\n");
   Print(DescribeCatalog(response.catalog(), context.style));
   return absl::OkStatus();
@@ -237,14 +237,14 @@ void AddCatalogCreateCommand(CLI::App& catalog, Context& context) {
   CLI::Option* from =
       AddRepeated(
           *create, "--from", flags->from,
-          "A directory that `attendant fit` wrote: takes its key field, "
-          "defaults, attributes and text encoder. Fields stand in the "
-          "order of --from, then of --key-field; the first is the "
-          "default of queries")
+          "A directory that `attendant fit` wrote, to take its key field, "
+          "defaults, attributes and text encoder from. Key fields are in the "
+          "order of --from, then of --key-field; the first is the default of "
+          "queries")
           ->type_name("DIR");
   create
       ->add_option("--value-dim", flags->value_dim,
-                   "Components of a value; 0: keys are pooled as values")
+                   "Components of a value. With 0 keys are pooled as values")
       ->check(CLI::Range(0, 8192))
       ->capture_default_str();
   AddRepeated(*create, "--attribute", flags->attributes,
@@ -272,15 +272,15 @@ void AddCatalogCreateCommand(CLI::App& catalog, Context& context) {
       ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
   AddRepeated(*create, "--keys-on-disk", flags->keys_on_disk,
               "A field whose index keeps the floats of its keys in a file, "
-              "and about a third of the memory. For auto, ivf and pq")
+              "which takes about a third of the memory. For auto, ivf and pq")
       ->type_name("FIELD");
   create->footer(
       "Examples:\n"
       "  attendant catalog create shop --from fit/events --from fit/text\n"
       "  attendant catalog create photos --key-field image:512:cosine \\\n"
       "      --attribute title:string --temperature image=0.07\n\n"
-      "Creating a catalog again with the same schema is fine, and changes\n"
-      "nothing: not its defaults or text encoders either.");
+      "Creating a catalog again with the same schema succeeds and changes\n"
+      "nothing, defaults and text encoders included.");
   create->final_callback([flags, key_field, from, &context] {
     if (key_field->empty() && from->empty()) {
       throw CLI::RequiredError("--key-field or --from");

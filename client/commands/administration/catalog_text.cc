@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// What a query looks at.
+// Returns how much of the index a query visits.
 std::string DescribeProbes(const v1::IndexStatus& index) {
   const std::string count = FormatCount(index.probe_count());
   switch (index.active_kind()) {
@@ -26,7 +26,7 @@ std::string DescribeProbes(const v1::IndexStatus& index) {
   }
 }
 
-// The kind that was asked for and, where it is another, that which answers:
+// Returns the index kind of the schema and, if another kind answers now, that:
 // "auto (flat)".
 std::string DescribeKind(const v1::KeyField& field,
                          const v1::IndexStatus* index) {
@@ -37,8 +37,8 @@ std::string DescribeKind(const v1::KeyField& field,
   return text;
 }
 
-// "Index of events: ivf (1,265 lists, 24 visited, recall@100 0.981), making
-// another"; nothing of one that its kind tells all about.
+// Returns "Index of events: ivf (1,265 lists, 24 visited, recall@100 0.981),
+// building another", or "" if there is nothing to say but the kind.
 std::string DescribeIndex(const v1::IndexStatus& index) {
   std::string text;
   if (index.probe_count() > 0) {
@@ -53,7 +53,12 @@ std::string DescribeIndex(const v1::IndexStatus& index) {
     absl::StrAppend(&text, ", model ", Printable(index.active_model().name()),
                     ":", index.active_model().version());
   }
-  if (index.training()) absl::StrAppend(&text, ", making another");
+  if (index.training()) {
+    absl::StrAppend(&text, index.active_kind() == v1::INDEX_KIND_FLAT
+                               ? ", building an index; until it is ready "
+                                 "answers are exact"
+                               : ", building another");
+  }
   if (text.empty()) return "";
   return absl::StrCat("Index of ", Printable(index.key_field()), ": ",
                       FlagOf(index.active_kind()), text, "\n");
@@ -67,7 +72,7 @@ const v1::IndexStatus* FindIndex(const v1::KeyField& field,
   return nullptr;
 }
 
-// What takes memory, the most first; nothing where all is empty.
+// Returns a table of memory by part, the largest first; "" if all are 0.
 std::string DescribeMemory(const v1::MemoryUse& memory, const Style& style) {
   std::vector<std::pair<std::int64_t, std::string>> parts = {
       {memory.key_bytes(), "keys"},
@@ -114,7 +119,7 @@ std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
           : "",
       "\n",
       style.Dim(absl::StrCat("created ", FormatTimestamp(catalog.create_time()),
-                             ", sequence ", FormatCount(catalog.sequence()),
+                             ", ", CountOf(catalog.sequence(), "write"),
                              ", uid ", Printable(catalog.uid()))),
       "\n\n");
   using Align = Table::Align;
@@ -147,7 +152,10 @@ std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style) {
     }
     absl::StrAppend(&text, "\n", attributes.Format(style));
   }
-  absl::StrAppend(&text, DescribeMemory(catalog.memory(), style));
+  // Before the first write only the database takes memory, a few KiB.
+  if (catalog.sequence() > 0) {
+    absl::StrAppend(&text, DescribeMemory(catalog.memory(), style));
+  }
   absl::StrAppend(
       &text, "\n",
       catalog.schema().value_dimension() > 0
@@ -167,7 +175,7 @@ std::string DescribeServer(const v1::ServerMemory& memory) {
           ? absl::StrCat(" of ", FormatBytes(memory.limit_bytes()))
           : "",
       " of memory, with ", FormatBytes(memory.cache_bytes()),
-      " of blocks read and ", FormatBytes(memory.write_buffer_bytes()),
+      " of cached blocks and ", FormatBytes(memory.write_buffer_bytes()),
       " of write buffers.\n");
 }
 

@@ -1,4 +1,4 @@
-// A catalog as people read it.
+// Formats a catalog for people.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ADMINISTRATION_CATALOG_TEXT_H_
 #define ATTENDANT_CLIENT_COMMANDS_ADMINISTRATION_CATALOG_TEXT_H_
 
@@ -9,11 +9,11 @@
 
 namespace attendant {
 
-// Several lines: counts, key fields with their indexes, attributes, memory by
-// part, warnings.
+// Returns lines with the counts, the key fields and their indexes, attributes,
+// memory by part, and warnings.
 std::string DescribeCatalog(const v1::Catalog& catalog, const Style& style);
 
-// A line.
+// Returns a line on the server's memory.
 std::string DescribeServer(const v1::ServerMemory& memory);
 
 }  // namespace attendant

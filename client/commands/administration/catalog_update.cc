@@ -35,24 +35,44 @@ absl::StatusOr<v1::TextEncoder> EncoderFrom(const std::string& directory,
   }
   ATTENDANT_ASSIGN_OR_RETURN(v1::TextEncoder encoder,
                              ReadTextEncoder(directory, model));
-  // The catalog may call it otherwise.
+  // The catalog's field may have another name than the fit's.
   encoder.set_key_field(field);
   return encoder;
 }
 
-// The error of an update: of a field that is not there with those there are.
+// Returns the error of an update in words of the command line: with the names
+// of the fields if there is no such field, and with both dimensions if a text
+// encoder does not fit the field.
 absl::Status ErrorOfField(const absl::Status& error,
-                          const UpdateCatalogFlags& flags, Client& client) {
+                          const UpdateCatalogFlags& flags,
+                          const v1::UpdateCatalogRequest& request,
+                          Client& client) {
   const auto named = FieldOf(error);
-  if (named != "key_fields[0].name" && named != "text_encoders[0].key_field") {
+  const bool no_field =
+      named == "key_fields[0].name" || named == "text_encoders[0].key_field";
+  if (!no_field && named != "text_encoders[0].projection_float32_le") {
     return error;
   }
   v1::GetCatalogRequest get;
   get.set_name(flags.name);
   const auto found = client.GetCatalog(get);
   if (!found.ok()) return error;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "FIELD: ", NoSuchField(found->catalog().schema(), flags.field)));
+  const v1::CatalogSchema& schema = found->catalog().schema();
+  if (no_field) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("FIELD: ", NoSuchField(schema, flags.field)));
+  }
+  const v1::TextEncoder& encoder = request.text_encoders(0);
+  for (const v1::KeyField& field : schema.key_fields()) {
+    if (field.name() != flags.field) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.from, ": the text encoder has ",
+                     encoder.projection_float32_le().size() / sizeof(float) /
+                         static_cast<std::size_t>(encoder.terms_size()),
+                     " dimensions, want ", field.dimension(), " as the field ",
+                     flags.field, " has"));
+  }
+  return error;
 }
 
 absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
@@ -88,7 +108,8 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   const auto response = client->UpdateCatalog(request);
-  if (!response.ok()) return ErrorOfField(response.status(), flags, *client);
+  if (!response.ok())
+    return ErrorOfField(response.status(), flags, request, *client);
   Print(context.json ? ToJson(*response)
                      : DescribeCatalog(response->catalog(), context.style));
   return absl::OkStatus();
@@ -113,15 +134,15 @@ void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
   update
       ->add_option("--model", flags->model,
                    "The attention model, as NAME or NAME:VERSION, or none. "
-                   "The one before it answers until the new one is ready")
+                   "The previous model answers until the new one is ready")
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
   update
       ->add_option("--keys-on-disk", flags->keys_on_disk,
                    "Whether the index keeps the floats of its keys in a file")
       ->check(CLI::IsMember({"yes", "no"}));
   update->add_option("--from", flags->from,
-                     "A directory that `attendant fit text` wrote: takes its "
-                     "text encoder, and nothing else");
+                     "A directory that `attendant fit text` wrote, to take its "
+                     "text encoder from");
   update->footer(
       "Examples:\n"
       "  attendant catalog update shop events --temperature 0.05\n"

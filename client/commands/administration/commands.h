@@ -1,4 +1,4 @@
-// Aliases, catalogs and snapshots, and whether a machine serves well.
+// The verbs `alias`, `catalog`, `doctor` and `snapshot`.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ADMINISTRATION_COMMANDS_H_
 #define ATTENDANT_CLIENT_COMMANDS_ADMINISTRATION_COMMANDS_H_
 
@@ -6,14 +6,13 @@
 
 namespace attendant {
 
-// Each adds a verb with its flags, help and action. `context` must outlive
-// `app`.
+// Adds the verb with its flags, help and action. `context` must outlive `app`.
 void AddAliasCommands(CLI::App& app, Context& context);
 void AddCatalogCommands(CLI::App& app, Context& context);
 void AddDoctorCommand(CLI::App& app, Context& context);
 void AddSnapshotCommands(CLI::App& app, Context& context);
 
-// Parts of `catalog`.
+// Add parts of `catalog`.
 void AddCatalogCreateCommand(CLI::App& catalog, Context& context);
 void AddCatalogUpdateCommand(CLI::App& catalog, Context& context);
 

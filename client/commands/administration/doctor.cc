@@ -64,7 +64,8 @@ Examination DirectoryExamination(const std::string& path, bool server_answers) {
           ExamineDataDirectory(path, server_answers)};
 }
 
-// Of the server if it tells, else of the process that holds the directory.
+// Examines the limit of open files of the process that holds the data
+// directory, or else of this one; nothing if the server has reported its own.
 std::vector<Finding> OpenFiles(const Examination& server,
                                const std::string& data_dir) {
   for (const Finding& finding : server.findings) {
@@ -81,7 +82,7 @@ std::vector<Finding> OpenFiles(const Examination& server,
 absl::Status Examine(const DoctorFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(Examination server,
                              ServerExamination(flags, context));
-  // Whether it is reached comes first.
+  // The first finding says whether gRPC reached the server.
   const bool server_answers = server.findings[0].verdict == Verdict::kOk &&
                               IsOnThisMachine(context.connection.server);
   std::vector<Examination> examinations;
@@ -103,25 +104,26 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
   auto flags = std::make_shared<DoctorFlags>();
   CLI::App* doctor = app.add_subcommand(
       "doctor",
-      "Examine this machine, a data directory and a server, and say what to "
+      "Examine this machine, a data directory and a server, and advise what to "
       "do");
   doctor
-      ->add_option("--data-dir", flags->data_dir,
-                   "The directory that attendantd is given. Default: none is "
-                   "examined")
+      ->add_option(
+          "--data-dir", flags->data_dir,
+          "The data directory of attendantd. Default: none is examined")
       ->envname("ATTENDANT_DATA_DIR");
   doctor
       ->add_option("--http", flags->http,
                    "The server's HTTP port as HOST:PORT. Default: the port "
                    "of --server plus 1000")
       ->check(CLI::Validator(&CheckAddress, ""));
-  doctor->add_flag("--no-server", flags->no_server,
-                   "Leave the server out, as before it is first started");
+  doctor->add_flag(
+      "--no-server", flags->no_server,
+      "Don't examine a server, for example before its first start");
   doctor->footer(
       "Examples:\n"
       "  attendant doctor --data-dir /var/lib/attendant\n"
       "  attendant doctor --no-server --json\n\n"
-      "Exit status 1 if something does not work; warnings are none.");
+      "Exit status 1 if something does not work. Warnings don't count.");
   doctor->final_callback([flags, &context] {
     context.Run([&](const Context& c) { return Examine(*flags, c); });
   });

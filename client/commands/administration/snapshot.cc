@@ -18,10 +18,10 @@
 namespace attendant {
 namespace {
 
-// Any server takes so much: its largest message is of 64 KiB or more.
+// Every server accepts this much: --max-message-bytes is at least 64 KiB.
 constexpr std::size_t kChunkBytes = std::size_t{48} << 10;
 
-// Draws how far long work is, from the first it hears of it, in KiB.
+// Draws the progress of long work in KiB, from the first update on.
 class WorkBar {
  public:
   explicit WorkBar(std::string label) : label_(std::move(label)) {}
@@ -47,7 +47,7 @@ struct Names {
   std::string other;  // the new catalog, or the file
 };
 
-// A request for one snapshot.
+// Returns a request for one snapshot.
 template <typename Request>
 Request RequestFor(const Names& names) {
   Request request;
@@ -56,7 +56,7 @@ Request RequestFor(const Names& names) {
   return request;
 }
 
-// What `call` returns; the bar that it updates is gone by then.
+// Returns the result of `call`, which draws a bar; the bar is erased by then.
 template <typename Call>
 auto WithBar(const std::string& label, Call call) {
   WorkBar bar(label);
@@ -69,7 +69,7 @@ std::string Describe(const v1::StoredSnapshot& snapshot) {
                       CountOf(snapshot.file_count(), "file"));
 }
 
-// The reply as JSON, or the text and a line end.
+// Prints the reply as JSON, or the text and a line end.
 absl::Status Show(const google::protobuf::Message& response,
                   const std::string& text, const Context& context) {
   Print(context.json ? ToJson(response) : absl::StrCat(text, "\n"));
@@ -229,7 +229,7 @@ absl::Status Import(const Names& names, const Context& context) {
 
 using Verb = absl::Status (*)(const Names& names, const Context& context);
 
-// A verb on one snapshot, which more positional arguments may follow.
+// Adds a verb on one snapshot. More positional arguments may follow.
 CLI::App* AddVerb(CLI::App& snapshot, Context& context, const std::string& verb,
                   const std::string& description, Verb action,
                   const std::shared_ptr<Names>& names) {
@@ -259,21 +259,23 @@ void AddCreateSnapshot(CLI::App& snapshot, Context& context) {
   create->add_option("CATALOG", names->catalog, "The catalog, or an alias")
       ->required();
   create->add_option("NAME", names->name,
-                     "The snapshot's name. Default: of the time and the last "
-                     "write");
+                     "The snapshot's name. Default: made of the time and the "
+                     "last write's number");
   create->footer(
       "Examples:\n"
       "  attendant snapshot create shop\n"
       "  attendant snapshot create shop before-sale\n\n"
-      "Queries and writes go on. It holds all that was acknowledged before,\n"
-      "and lies on the server's disk, beside the catalog: `attendant snapshot\n"
-      "export` takes it elsewhere.");
+      "Queries and writes go on meanwhile. A snapshot holds every write that "
+      "was\n"
+      "acknowledged before, and is on the same disk as the catalog:\n"
+      "`attendant snapshot export` copies it elsewhere.");
 }
 
 void AddListSnapshots(CLI::App& snapshot, Context& context) {
   auto catalog = std::make_shared<std::string>();
   CLI::App* list = snapshot.add_subcommand("list", "List snapshots");
-  list->add_option("CATALOG", *catalog, "Only of this one. Default: of all");
+  list->add_option("CATALOG", *catalog,
+                   "List only this catalog's. Default: all");
   list->footer("Example:\n  attendant snapshot list shop");
   list->final_callback([catalog, &context] {
     context.Run([&](const Context& c) { return ListSnapshots(*catalog, c); });
@@ -284,7 +286,7 @@ void AddRestore(CLI::App& snapshot, Context& context) {
   auto names = std::make_shared<Names>();
   CLI::App* restore =
       AddOnSnapshot(snapshot, context, "restore",
-                    "Make a new catalog of a snapshot", &Restore, names);
+                    "Make a new catalog from a snapshot", &Restore, names);
   restore
       ->add_option("NEW_CATALOG", names->other,
                    "The catalog to make; its name must be free")
@@ -293,9 +295,10 @@ void AddRestore(CLI::App& snapshot, Context& context) {
       "Examples:\n"
       "  attendant snapshot restore shop-1 before-sale shop-2\n"
       "  attendant alias set shop shop-2 --if-names shop-1\n\n"
-      "All of the snapshot is verified first; a damaged one changes nothing.\n"
-      "The second command lets clients that ask for the alias `shop` go over\n"
-      "to what was restored, without an error.");
+      "The whole snapshot is verified first; a damaged one changes nothing. "
+      "The\n"
+      "second command switches clients of the alias `shop` to the restored\n"
+      "catalog without an error.");
 }
 
 void AddExport(CLI::App& snapshot, Context& context) {
@@ -303,13 +306,14 @@ void AddExport(CLI::App& snapshot, Context& context) {
   CLI::App* command = AddOnSnapshot(
       snapshot, context, "export",
       "Write a snapshot to a file, to keep it elsewhere", &Export, names);
-  command->add_option("FILE", names->other, "The file, which is not there yet")
+  command->add_option("FILE", names->other, "The file, which must not exist")
       ->required();
   command->footer(
       "Example:\n"
       "  attendant snapshot export shop before-sale before-sale.snapshot\n\n"
-      "The file holds the checksum of every part, and gets its name when it\n"
-      "is whole.");
+      "The file holds the checksum of every part, and gets its name once it "
+      "is\n"
+      "complete.");
 }
 
 void AddImport(CLI::App& snapshot, Context& context) {
@@ -317,7 +321,8 @@ void AddImport(CLI::App& snapshot, Context& context) {
   CLI::App* command =
       AddVerb(snapshot, context, "import",
               "Bring an exported snapshot to a server", &Import, names);
-  command->add_option("FILE", names->other, "What `export` wrote")->required();
+  command->add_option("FILE", names->other, "A file that `export` wrote")
+      ->required();
   command->add_option("--catalog", names->catalog,
                       "List it under this catalog. Default: its own");
   command->add_option("--name", names->name,
@@ -326,8 +331,9 @@ void AddImport(CLI::App& snapshot, Context& context) {
       "Examples:\n"
       "  attendant snapshot import before-sale.snapshot\n"
       "  attendant snapshot import before-sale.snapshot --name again\n\n"
-      "It is listed once every byte of it was verified; of a damaged file, or\n"
-      "of half of one, nothing is left. The catalog need not be there.");
+      "A snapshot is listed once every byte of it was verified; nothing is "
+      "kept\n"
+      "of a damaged or truncated file. Its catalog need not exist.");
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct DeleteFlags {
   std::vector<std::string> ids;
   std::string filter;
   bool dry_run = false;
+  bool yes = false;
   std::optional<std::int64_t> if_sequence;
   std::string request_id;
 };
@@ -51,6 +52,14 @@ absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
   v1::DeleteMatchingItemsRequest request;
   request.set_catalog(flags.catalog);
   request.set_filter(flags.filter);
+  if (!flags.dry_run && !flags.yes && MayAsk()) {
+    request.set_dry_run(true);
+    ATTENDANT_ASSIGN_OR_RETURN(const auto counted,
+                               client->DeleteMatchingItems(request));
+    ATTENDANT_RETURN_IF_ERROR(Confirm(
+        absl::StrCat("Delete ", CountOf(counted.deleted_count(), "item"),
+                     " of catalog ", flags.catalog, "?")));
+  }
   request.set_dry_run(flags.dry_run);
   request.set_request_id(flags.request_id);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
@@ -84,6 +93,11 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
   command
       ->add_flag("--dry-run", flags->dry_run,
                  "Only count what --filter would delete")
+      ->needs(filter);
+  command
+      ->add_flag("--yes", flags->yes,
+                 "Delete what --filter matches without asking. Only a terminal "
+                 "is asked in any case")
       ->needs(filter);
   command
       ->add_option("--if-sequence", flags->if_sequence,

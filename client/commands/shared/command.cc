@@ -1,12 +1,16 @@
 #include "client/commands/shared/command.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <unistd.h>
 
 #include <cstdio>
 #include <exception>
+#include <iostream>
 #include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/api/advice.h"
@@ -16,10 +20,10 @@
 namespace attendant {
 namespace {
 
-// Of standard output, of which a process has one.
+// Global because a process has one standard output.
 bool has_printed = false;
 
-// What a verb throws is an error as others are.
+// Runs a verb; an exception becomes an Internal error.
 absl::Status EndOf(const std::function<absl::Status(const Context&)>& verb,
                    const Context& context) {
   try {
@@ -41,13 +45,13 @@ absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
 
 void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
   absl::Status status = EndOf(verb, *this);
-  // What did not fit its buffer was written before.
+  // ferror tells of earlier writes, which happen when the buffer is full.
   const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   if (!written && status.ok()) {
     status = absl::DataLossError("standard output can't be written");
   }
   if (status.ok()) return;
-  // A verb may have answered in full and yet not be content.
+  // A verb may print its answer and fail: `doctor`, for example.
   if (json && written && !HasPrinted()) {
     Print(ErrorJson(status));
     std::fflush(stdout);
@@ -67,7 +71,7 @@ bool HasPrinted() { return has_printed; }
 
 void Note(absl::string_view line) {
   const std::string text = absl::StrCat(line, "\n");
-  // Where both are one pipe, in the order they were said.
+  // Keeps the order of lines if both streams are one pipe.
   std::fflush(stdout);
   std::fwrite(text.data(), 1, text.size(), stderr);
 }
@@ -81,6 +85,32 @@ void PrintError(absl::string_view message) {
   Note(absl::StrCat("attendant: ", Printable(message)));
 }
 
+absl::Status WithHint(const absl::Status& status, absl::string_view hint) {
+  absl::Status hinted(status.code(),
+                      absl::StrCat(status.message(), "; ", hint));
+  status.ForEachPayload(
+      [&hinted](absl::string_view url, const absl::Cord& payload) {
+        hinted.SetPayload(url, payload);
+      });
+  return hinted;
+}
+
+bool MayAsk() {
+  return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
+}
+
+absl::Status Confirm(absl::string_view question) {
+  std::fflush(stdout);
+  const std::string text = absl::StrCat(Printable(question), " [y/N] ");
+  std::fwrite(text.data(), 1, text.size(), stderr);
+  std::string answer;
+  std::getline(std::cin, answer);
+  if (!answer.empty() && (answer[0] == 'y' || answer[0] == 'Y')) {
+    return absl::OkStatus();
+  }
+  return absl::CancelledError("nothing was deleted; --yes does not ask");
+}
+
 std::string ToJson(const google::protobuf::Message& message) {
   google::protobuf::util::JsonPrintOptions options;
   options.add_whitespace = true;
@@ -88,7 +118,7 @@ std::string ToJson(const google::protobuf::Message& message) {
   std::string json;
   const auto status =
       google::protobuf::util::MessageToJsonString(message, &json, options);
-  // Fails only for messages that our own replies don't hold.
+  // Fails only for types of messages that no reply contains.
   if (!status.ok()) return "null\n";
   return json;
 }
@@ -123,7 +153,7 @@ std::string CountOf(std::int64_t count, absl::string_view noun) {
 }
 
 std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp) {
-  return absl::FormatTime("%Y-%m-%d %H:%M:%S UTC",
+  return absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ",
                           absl::FromUnixSeconds(timestamp.seconds()),
                           absl::UTCTimeZone());
 }

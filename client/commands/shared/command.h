@@ -1,4 +1,4 @@
-// What the verbs of the command line share.
+// What the verbs of the command line share: the context, output and formats.
 #ifndef ATTENDANT_CLIENT_COMMANDS_SHARED_COMMAND_H_
 #define ATTENDANT_CLIENT_COMMANDS_SHARED_COMMAND_H_
 
@@ -26,22 +26,25 @@ inline constexpr int kExitRefused = 1;      // the server or the data refused
 inline constexpr int kExitUsage = 2;        // the command line is wrong
 inline constexpr int kExitUnreachable = 3;  // no server that speaks
 
-// Columns of a bar, and of a column of a table that may be wide.
+// The width of a bar and of a wide column of a table, in terminal columns.
 inline constexpr int kBarWidth = 20;
 inline constexpr int kWideColumn = 100;
 
-// The command line as a whole: global flags, and where output goes.
+// The global flags, and the connection and exit status that follow from them.
 class Context {
  public:
   ConnectionFlags connection;
   bool json = false;
   double timeout_seconds = 30;
-  // Of standard output.
+  // The style of standard output.
   Style style;
 
+  // Connects to the server. UsageError for files of the flags that can't be
+  // used; otherwise, the errors of Client::Connect.
   absl::StatusOr<std::unique_ptr<Client>> Connect() const;
 
-  // Runs a verb, and keeps how it ended. What it throws is an Internal error.
+  // Runs a verb, prints its error and sets the exit status. An exception of the
+  // verb is an Internal error.
   void Run(const std::function<absl::Status(const Context&)>& verb);
   int exit_status() const { return exit_status_; }
 
@@ -49,38 +52,49 @@ class Context {
   int exit_status_ = kExitOk;
 };
 
-// Writes to standard output, to standard error as a line of its own.
+// Writes `text` to standard output.
 void Print(absl::string_view text);
-// Whether anything was printed.
+// Returns true if Print has written anything.
 bool HasPrinted();
+// Writes `line` and a line end to standard error.
 void Note(absl::string_view line);
-// The token of a write, as a line on standard error that says what it is for;
-// nothing if it is empty, as nothing was written.
+// Notes the state token of a write and what it is for; nothing if it is empty,
+// since nothing was written.
 void NoteToken(absl::string_view token);
-// The error, as "attendant: ..." on standard error.
+// Returns `status` with "; HINT" appended to its message.
+absl::Status WithHint(const absl::Status& status, absl::string_view hint);
+
+// Writes "attendant: MESSAGE" to standard error.
 void PrintError(absl::string_view message);
 
-// A message in the canonical JSON of Protobuf, with a line end. What is 0 or
-// empty is printed too.
+// Returns true if a command may ask before it deletes something: standard input
+// and standard error are a terminal.
+bool MayAsk();
+// Asks "QUESTION [y/N]" on standard error and reads a line from standard input.
+// Cancelled unless the line begins with "y" or "Y".
+absl::Status Confirm(absl::string_view question);
+
+// Returns a message in the canonical JSON of Protobuf, with a line end. Fields
+// that are 0 or empty are included.
 std::string ToJson(const google::protobuf::Message& message);
-// The same of a reply with `items`, whose members that were not asked for are
-// left out: empty, they would look as if the item had none.
+// Returns ToJson of a reply that has `items`, without the members of items that
+// were not requested: as they are empty, the item would seem to have none.
 std::string ToJsonWithout(const google::protobuf::Message& reply,
                           const std::vector<std::string>& not_asked_for);
 
-// A reply of a list, for people.
+// A list as people read it.
 struct Listing {
   Table table;
-  std::string none;  // said in its place, if there is nothing at all
-  std::vector<std::string> damaged = {};  // noted after it
+  std::string none;                       // printed if the list is empty
+  std::vector<std::string> damaged = {};  // noted after the table
 };
-// Prints one of both.
+// Prints `all` as JSON, or the listing, as the context has it.
 void PrintList(const google::protobuf::Message& all, const Listing& listing,
                const Context& context);
 
-// "1 item", "2 items", "1,000 items".
+// Returns "1 item", "2 items", "1,000 items".
 std::string CountOf(std::int64_t count, absl::string_view noun);
-// "2026-01-31 12:00:00 UTC".
+// Returns a time as in "2026-01-31T12:00:00Z", without fractions of a second.
 std::string FormatTimestamp(const google::protobuf::Timestamp& timestamp);
 
 }  // namespace attendant

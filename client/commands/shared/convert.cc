@@ -141,9 +141,10 @@ std::string AttributeText(const v1::AttributeValue& value) {
     case v1::AttributeValue::kStringListValue:
       return absl::StrJoin(value.string_list_value().values(), ", ");
     case v1::AttributeValue::kTimestampValue:
-      // As a filter takes it: absl::RFC3339_full writes the year 969 so.
+      // A filter takes years of four digits; absl::RFC3339_full writes fewer
+      // before the year 1000.
       return absl::FormatTime(
-          "%E4Y-%m-%d%ET%H:%M:%E*S%Ez",
+          "%E4Y-%m-%dT%H:%M:%E*SZ",
           absl::FromUnixSeconds(value.timestamp_value().seconds()) +
               absl::Nanoseconds(value.timestamp_value().nanos()),
           absl::UTCTimeZone());

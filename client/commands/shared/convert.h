@@ -1,4 +1,4 @@
-// Attributes and vectors between the wire, files and people.
+// Converts attributes and vectors between the wire, files and text.
 #ifndef ATTENDANT_CLIENT_COMMANDS_SHARED_CONVERT_H_
 #define ATTENDANT_CLIENT_COMMANDS_SHARED_CONVERT_H_
 
@@ -13,29 +13,30 @@
 
 namespace attendant {
 
-// Replaces bytes by numbers in all vectors, for output as JSON.
+// Replaces the bytes of all vectors by numbers, for output as JSON.
 void SpellOutVectors(v1::Item& item);
 void SpellOutVectors(v1::AttendResponse& response);
 
-// A JSON value as an attribute of a declared type: true or false, a number, a
-// text, a list of texts, or for a timestamp a text as ParseDateTime has it.
-// InvalidArgument, saying got and want, for anything else.
+// Converts a JSON value to an attribute of the declared type: a boolean, a
+// number, a text, a list of texts, or a text that ParseDateTime accepts for a
+// timestamp. InvalidArgument "got ..., want ..." for anything else.
 absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
                                                v1::AttributeType type);
 
-// The attribute of this name that the schema declares; null if there is none.
+// Returns the attribute that the schema declares by this name, or null.
 const v1::AttributeField* FindAttribute(const v1::CatalogSchema& schema,
                                         const std::string& name);
 
-// "the catalog has no key field 'tast'; it has: taste, text".
+// Returns "the catalog has no key field 'tast'; it has: taste, text".
 std::string NoSuchField(const v1::CatalogSchema& schema,
                         const std::string& field);
 
-// The bytes that a JSON value gives in base64. InvalidArgument, saying got and
-// want, for anything else.
+// Returns the bytes that a JSON value gives in base64. InvalidArgument
+// "got ..., want base64" for anything else.
 absl::StatusOr<std::string> BytesFrom(const nlohmann::json& value);
 
-// For people: texts without quotes, lists with commas.
+// Formats an attribute for people: texts without quotes, lists with commas,
+// timestamps in RFC 3339.
 std::string AttributeText(const v1::AttributeValue& value);
 
 }  // namespace attendant

@@ -23,7 +23,7 @@
 namespace attendant {
 namespace {
 
-// Numbers for texts, in the order in which they first appear.
+// Numbers texts in the order in which they first appear.
 class Numbering {
  public:
   explicit Numbering(std::vector<std::string>& texts) : texts_(texts) {}
@@ -40,7 +40,7 @@ class Numbering {
   absl::flat_hash_map<std::string, std::int32_t> numbers_;
 };
 
-// The error of a file without one of the columns, with the flag that helps.
+// Adds the flag that helps to the error of a file that lacks a column.
 absl::Status WithAdvice(const absl::Status& status,
                         const EventColumns& columns) {
   if (status.ok()) return status;
@@ -67,19 +67,22 @@ absl::Status WithAdvice(const absl::Status& status,
 
 std::vector<CLI::Option*> AddColumnFlags(CLI::App& command,
                                          EventColumns& columns) {
-  CLI::Option* customer =
-      command.add_option("--customer-column", columns.customer, "Who")
+  CLI::Option* customer = command
+                              .add_option("--customer-column", columns.customer,
+                                          "The column of customers")
+                              ->type_name("NAME")
+                              ->capture_default_str();
+  CLI::Option* item =
+      command.add_option("--item-column", columns.item, "The column of items")
           ->type_name("NAME")
           ->capture_default_str();
-  CLI::Option* item = command.add_option("--item-column", columns.item, "What")
-                          ->type_name("NAME")
-                          ->capture_default_str();
   CLI::Option* time =
       command
           .add_option("--time-column", columns.time,
                       columns.needs_time
-                          ? "When"
-                          : "When; '' if the rows are in time order")
+                          ? "The column of times"
+                          : "The column of times; '' if rows are in time "
+                            "order")
           ->type_name("NAME")
           ->capture_default_str();
   if (columns.needs_time) {

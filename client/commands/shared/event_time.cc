@@ -9,7 +9,8 @@
 namespace attendant {
 namespace {
 
-// What the wire can say; absl's formats take "infinite-future" too.
+// Returns the time if a Timestamp can represent it; absl also parses
+// "infinite-future".
 std::optional<absl::Time> OnTheWire(absl::Time time) {
   const absl::TimeZone utc = absl::UTCTimeZone();
   static const absl::Time kFirst = absl::FromCivil(absl::CivilYear(1), utc);

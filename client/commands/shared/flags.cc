@@ -22,7 +22,7 @@
 namespace attendant {
 namespace {
 
-// The values of a wire enum are its prefix and the flag in upper case.
+// A value of a wire enum is named by the prefix and the flag in upper case.
 template <typename Enum>
 Enum FromFlag(absl::string_view prefix, const std::string& flag) {
   const google::protobuf::EnumValueDescriptor* value =
@@ -248,7 +248,7 @@ absl::StatusOr<google::protobuf::Timestamp> ParseTimeFlag(
 CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
                          std::vector<std::string>& values,
                          const std::string& description) {
-  // One word each time: the help would show more than one with "...".
+  // One value each time; with more the help would show "...".
   return app.add_option(name, values, description + "; may be repeated")
       ->expected(1)
       ->allow_extra_args(false)
@@ -261,8 +261,7 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
         !id.empty() && id.front() == '[' && id.back() == ']';
     return in_brackets ? "an id in square brackets" : "";
   };
-  // CLI11 takes what is in brackets for several ids, which would be others: it
-  // is looked at before.
+  // CLI11 splits a value in brackets into several ids, so it is refused before.
   command.validate_positionals();
   return command
       .add_option("ID", ids,
@@ -287,7 +286,8 @@ absl::Status NameItem(const absl::Status& status,
 
 void AddTokenFlag(CLI::App& app, std::string& token) {
   app.add_option("--state-token", token,
-                 "See at least the write whose reply said this token")
+                 "Read a state that includes the write that returned this "
+                 "token")
       ->type_name("TOKEN");
 }
 

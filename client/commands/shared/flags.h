@@ -1,4 +1,4 @@
-// Values of flags, as text and as messages.
+// Converts values of flags between text and messages.
 #ifndef ATTENDANT_CLIENT_COMMANDS_SHARED_FLAGS_H_
 #define ATTENDANT_CLIENT_COMMANDS_SHARED_FLAGS_H_
 
@@ -20,8 +20,9 @@
 
 namespace attendant {
 
-// Flags give these names in lower case; replies show them so as well.
-// Unspecified, and empty, where there is no such name or value.
+// Converts between wire enums and their names in flags and reports, which are
+// in lower case without the prefix. XFromFlag returns UNSPECIFIED for an
+// unknown name; FlagOf returns "" for UNSPECIFIED or an unknown value.
 v1::ScoreKind ScoreKindFromFlag(const std::string& flag);
 v1::CombineKind CombineKindFromFlag(const std::string& flag);
 v1::IndexKind IndexKindFromFlag(const std::string& flag);
@@ -37,40 +38,43 @@ std::string FlagOf(v1::ActivationKind kind);
 std::string FlagOf(v1::MassMethod method);
 std::string FlagOf(v1::AttributeType type);
 
-// InvalidArgument "got 'FLAG', want WANT": the flag's name is said before it.
+// Returns InvalidArgument "got 'FLAG', want WANT". CLI11 puts the flag's name
+// in front.
 absl::Status Malformed(absl::string_view flag, absl::string_view want);
 
-// "NAME:DIM[:KIND]", as in "events:64:cosine".
+// Each parser below returns InvalidArgument for a text of another form.
+
+// Parses "NAME:DIM[:KIND]", as in "events:64:cosine".
 absl::StatusOr<v1::KeyField> ParseKeyField(const std::string& flag);
-// "NAME:TYPE", as in "price:double".
+// Parses "NAME:TYPE", as in "price:double".
 absl::StatusOr<v1::AttributeField> ParseAttributeField(const std::string& flag);
-// The name of a key field or attribute, as a catalog takes it.
+// Checks the name of a key field or attribute by a catalog's rules.
 absl::StatusOr<std::string> ParseFieldName(const std::string& flag);
-// "NAME=REST", split at the first '='. Neither is empty.
+// Parses "NAME=REST", split at the first '='. Neither may be empty.
 absl::StatusOr<std::pair<std::string, std::string>> ParseAssignment(
     const std::string& flag);
-// "ID" or "ID=WEIGHT", split at the last '=', since ids may contain it.
+// Parses "ID" or "ID=WEIGHT", split at the last '=' since ids may contain one.
 absl::StatusOr<v1::Example> ParseExample(const std::string& flag);
-// "0.1,0.2,...": finite 32-bit floats.
+// Parses "0.1,0.2,...", finite 32-bit floats.
 absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag);
-// Of 64 bits, with a sign; what is beyond them is refused, not clamped.
+// Parses a signed 64-bit integer. Larger numbers are refused, not clamped.
 absl::StatusOr<std::int64_t> ParseInteger(const std::string& text);
-// A finite number > 0.
+// Parses a finite number > 0.
 absl::StatusOr<double> ParsePositive(const std::string& text);
-// A number in (0, 1].
+// Parses a number in (0, 1].
 absl::StatusOr<double> ParseShare(const std::string& text);
-// "NAME" or "NAME:WEIGHT" with a weight > 0, default 1.
+// Parses "NAME" or "NAME:WEIGHT" with a weight > 0, default 1.
 absl::StatusOr<std::pair<std::string, double>> ParseWeightedName(
     const std::string& flag);
 
-// "NAME" or "NAME:VERSION" with a version from 1.
+// Parses "NAME" or "NAME:VERSION" with a version >= 1.
 absl::StatusOr<v1::ModelReference> ParseModelReference(const std::string& flag);
 
-// A time as ParseEventTime has it.
+// Parses a time by ParseEventTime.
 absl::StatusOr<google::protobuf::Timestamp> ParseTimeFlag(
     const std::string& flag);
 
-// A check of a flag: the parser's message where it refuses.
+// Returns a check of a flag that reports the parser's error.
 template <typename Parser>
 std::function<std::string(const std::string&)> Accepts(Parser parser) {
   return [parser](const std::string& flag) {
@@ -79,20 +83,21 @@ std::function<std::string(const std::string&)> Accepts(Parser parser) {
   };
 }
 
-// A flag that may be given many times, each time with one value.
+// Adds a flag that may be given many times, each time with one value.
 CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
                          std::vector<std::string>& values,
                          const std::string& description);
 
-// The ids of items, at least one.
+// Adds the positional argument ID..., 1 to kMaxBatchSize item ids.
 CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids);
 
-// Of an error whose path begins with the place of an item in a request, as in
-// "items[2].keys" or "ids[2]", the same with the item's id in its place.
+// Returns `status` with the item's id in place of its position in the request,
+// if its field begins with one: "item 'x'.keys" for "items[2].keys", likewise
+// for "ids[2]".
 absl::Status NameItem(const absl::Status& status,
                       const std::vector<std::string>& ids);
 
-// The flag --state-token of a command that reads.
+// Adds --state-token to a command that reads.
 void AddTokenFlag(CLI::App& app, std::string& token);
 
 }  // namespace attendant
