@@ -11,7 +11,7 @@ std::string EscapeMarkup(absl::string_view text) {
                               {"<", "&lt;"},
                               {">", "&gt;"},
                               {"\"", "&quot;"},
-                              // U+FFFE and U+FFFF, which XML can't hold.
+                              // XML does not allow U+FFFE and U+FFFF.
                               {"\xef\xbf\xbe", "\xef\xbf\xbd"},
                               {"\xef\xbf\xbf", "\xef\xbf\xbd"}});
 }

@@ -1,4 +1,4 @@
-// Text inside of markup.
+// Escapes text for HTML and SVG.
 #ifndef ATTENDANT_CLIENT_FORMAT_MARKUP_H_
 #define ATTENDANT_CLIENT_FORMAT_MARKUP_H_
 
@@ -8,8 +8,8 @@
 
 namespace attendant {
 
-// The text made printable, with what HTML and SVG would take for markup
-// replaced.
+// Returns Printable(text) with the characters that are markup in HTML and SVG
+// replaced by entities.
 std::string EscapeMarkup(absl::string_view text);
 
 }  // namespace attendant

@@ -21,7 +21,7 @@ double DoneShare(const ProgressState& state) {
                                       static_cast<double>(state.total_count);
 }
 
-// What stands behind the label and the bar.
+// Returns the counts, share, rate and time left.
 std::string CountsAndRate(const ProgressState& state) {
   std::string text = absl::StrCat(
       "  ", FormatCount(state.done_count), " of ",

@@ -1,4 +1,4 @@
-// Showing how far a long command is.
+// Shows the progress of a long command.
 #ifndef ATTENDANT_CLIENT_FORMAT_PROGRESS_H_
 #define ATTENDANT_CLIENT_FORMAT_PROGRESS_H_
 
@@ -17,21 +17,21 @@ struct ProgressState {
   absl::Duration elapsed = absl::ZeroDuration();
 };
 
-// "Importing  45,056 of 100,000  45 %  61,204/s  1s left".
+// Returns "Importing  45,056 of 100,000  45 %  61,204/s  1s left".
 std::string FormatProgress(const std::string& label,
                            const ProgressState& state);
 
-// The same with a bar, as LineWithBar has it:
+// Returns the same with a bar in at most `width` columns, by LineWithBar:
 // "Importing ██████▌        45,056 of 100,000  45 %  61,204/s  1s left".
 std::string FormatProgressBar(const std::string& label,
                               const ProgressState& state, int width);
 
-// Draws progress on a stream: a bar that is redrawn if it is a terminal, else a
-// line every 5 seconds. Not thread-safe.
+// Draws progress on a stream: a bar that is redrawn if the stream is a
+// terminal, otherwise a line every 5 seconds. Not thread-safe.
 class Progress {
  public:
   Progress(std::FILE* stream, std::string label, std::int64_t total_count);
-  // Takes the bar away.
+  // Erases the bar.
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -39,7 +39,7 @@ class Progress {
   // Cheap enough to call for every item.
   void Update(std::int64_t done_count);
 
-  // Takes the bar away, so that something else may be written.
+  // Erases the bar, so that something else may be written.
   void Clear();
 
   absl::Duration elapsed() const;

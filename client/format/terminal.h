@@ -1,4 +1,4 @@
-// The terminal that a stream goes to.
+// The terminal that a stream writes to.
 #ifndef ATTENDANT_CLIENT_FORMAT_TERMINAL_H_
 #define ATTENDANT_CLIENT_FORMAT_TERMINAL_H_
 
@@ -6,8 +6,9 @@
 
 namespace attendant {
 
-// Columns of a line that is drawn anew: one less than the terminal has now, as
-// some go to the next line with the last column. 79 if it can't be told.
+// Returns the columns of a line that is redrawn: one less than the terminal has
+// now, since some terminals wrap after the last column. 79 if the width is
+// unknown.
 int DrawnWidth(std::FILE* stream);
 
 }  // namespace attendant

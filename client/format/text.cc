@@ -21,8 +21,8 @@ constexpr absl::string_view kEllipsis = "…";
 constexpr int kWidestBar = 24;
 constexpr int kNarrowestBar = 4;
 
-// One character at the front of a text: its bytes, and its code point or -1 if
-// it is malformed.
+// The first character of a text: its bytes, and its code point or -1 if it is
+// malformed.
 struct Character {
   std::size_t size = 1;
   utf8proc_int32_t code_point = -1;
@@ -163,11 +163,9 @@ std::string FormatShare(double share) {
   const double percent = 100 * share;
   if (percent == 0) return "0 %";
   if (percent >= 0.95) return absl::StrFormat("%.1f %%", percent);
-  if (percent >= 1e-6) {
-    const int digits = 1 - static_cast<int>(std::floor(std::log10(percent)));
-    return absl::StrFormat("%.*f %%", digits, percent);
-  }
-  return absl::StrFormat("%.1e %%", percent);
+  if (percent < 0.001) return "<0.001 %";
+  const int digits = 1 - static_cast<int>(std::floor(std::log10(percent)));
+  return absl::StrFormat("%.*f %%", digits, percent);
 }
 
 std::string FormatNumber(double number) {

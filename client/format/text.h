@@ -10,41 +10,43 @@
 
 namespace attendant {
 
-// Columns that a terminal needs for well-formed UTF-8 text.
+// Returns the columns that a terminal needs for UTF-8 text.
 int DisplayWidth(absl::string_view text);
 
-// The text with line breaks and other control characters as spaces, so that a
-// stored text can't command the terminal, and malformed UTF-8 as U+FFFD.
+// Returns the text with a space for each control character, line breaks
+// included, so that stored text can't control the terminal, and with U+FFFD for
+// malformed UTF-8.
 std::string Printable(absl::string_view text);
 
-// The text, or its start and "…", in at most `width` >= 1 columns.
+// Returns the text, or its start and "…", in at most `width` >= 1 columns.
 std::string Shorten(absl::string_view text, int width);
 
-// The characters of printable text in order, each with the marks that combine
-// with it.
+// Splits printable text into characters, each with its combining marks.
 std::vector<std::string> Characters(absl::string_view text);
 
-// A bar of `fraction`, in [0, 1], of `width` columns, to the nearest eighth of
-// one.
+// Draws `fraction`, in [0, 1], of a bar of `width` columns, to the nearest
+// eighth of a column.
 std::string Bar(double fraction, int width);
 
-// The texts with a bar between, in at most `width` >= 1 columns. The bar has up
-// to 24; where there is too little room it is narrowed, then left out, and then
-// the text is shortened.
+// Returns the texts with a bar between them, in at most `width` >= 1 columns.
+// The bar has up to 24 columns. With too little room it is narrowed, then left
+// out, and then the text is shortened.
 std::string LineWithBar(absl::string_view before, double fraction,
                         absl::string_view after, int width);
 
-// 1234567 as "1,234,567".
+// Formats 1234567 as "1,234,567".
 std::string FormatCount(std::int64_t count);
-// 0.314 as "31.4 %"; small shares keep two digits, as in "0.0042 %".
+// Formats 0.314 as "31.4 %"; small shares keep two digits, as in "0.0042 %",
+// down to
+// "<0.001 %".
 std::string FormatShare(double share);
-// Four significant digits, without needless zeros; -0 as "0".
+// Formats with four significant digits and no trailing zeros; -0 as "0".
 std::string FormatNumber(double number);
-// Four significant digits of the largest unit that fits: "12 B", "1.5 MiB",
-// "18.83 GiB".
+// Formats with four significant digits in the largest unit that fits: "12 B",
+// "1.5 MiB", "18.83 GiB".
 std::string FormatBytes(std::int64_t bytes);
 
-// Wraps text in escape codes, if colour is wanted.
+// Wraps text in escape codes if `colour` is true.
 struct Style {
   bool colour = false;
 
@@ -53,7 +55,7 @@ struct Style {
   std::string Accent(absl::string_view text) const;
 };
 
-// A table with a title row, columns two spaces apart, no trailing spaces.
+// A table with a title row, columns two spaces apart and no trailing spaces.
 class Table {
  public:
   enum class Align { kLeft, kRight };
@@ -67,10 +69,10 @@ class Table {
 
   explicit Table(std::vector<Column> columns);
 
-  // One cell a column; cells are made printable.
+  // Adds a row with a cell for each column. Cells are made printable.
   void AddRow(const std::vector<std::string>& cells);
 
-  // Whether it has no rows.
+  // Returns true if there are no rows.
   bool empty() const { return rows_.empty(); }
   std::string Format(const Style& style) const;
 

@@ -40,15 +40,70 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   EXPECT_EQ(none.exit_status, 0);
   EXPECT_THAT(none.out, AllOf(HasSubstr("Nothing was eligible"),
                               Not(HasSubstr("Weights sum to 1"))));
-  // All items again, without the attributes that two had.
-  EXPECT_THAT(
-      ImportPoints(keys, ids).err,
-      AllOf(HasSubstr("lose what no file gives: name, opaque values."),
-            HasSubstr("Replaced whole, with keys and attributes: 40 items")));
+  // All items again would remove the attributes that two have.
+  EXPECT_THAT(ImportPoints(keys, ids).err,
+              HasSubstr("replacing 'item3' would remove name"));
   const CommandResult refused =
       Run({"attend", "points", "--vector", "1,0", "--filter", "name ~ 'red'"});
   EXPECT_NE(refused.exit_status, 0);
   EXPECT_THAT(refused.err, HasSubstr("~ at position 6"));
+}
+
+TEST_F(AttendantCommandTest, AnEmptyAnswerNamesTheMasks) {
+  StorePoints();
+  EXPECT_THAT(Run({"attend", "points", "--vector", "1,0", "--filter",
+                   "name = 'x'", "--deny", "item3"})
+                  .out,
+              HasSubstr("of 40 items, none with a key in \"key\" is left by "
+                        "--filter and --deny.\n"));
+}
+
+TEST_F(AttendantCommandTest, ADecayTakesDaysAndATimestamp) {
+  const CommandResult created =
+      Run({"catalog", "create", "points", "--key-field", "key:2:dot",
+           "--attribute", "minutes:int64", "--attribute", "listed:timestamp"});
+  ASSERT_EQ(created.exit_status, 0) << created.err;
+  ImportAll();
+  ASSERT_EQ(
+      Run({"items", "update", "points", "item39", "--set", "listed=2026-01-01"})
+          .exit_status,
+      0);
+  // The logit is 39 - ln 2: it has lost half of its weight in 30 days.
+  const json aged = RunJson({"attend", "points", "--vector", "1,0", "--decay",
+                             "listed=30d", "--time", "2026-01-31"});
+  double logit = 0;
+  for (const json& item : aged["items"]) {
+    if (item["id"] == "item39") logit = item["logit"];
+  }
+  EXPECT_NEAR(logit, 39 - std::log(2.0), 1e-4);
+  EXPECT_THAT(Run({"attend", "points", "--vector", "1,0", "--bias",
+                   "minutes=0.1", "--decay", "minutes=72h"})
+                  .err,
+              HasSubstr("--decay: got minutes, a number, want a timestamp; "
+                        "--bias minutes=FACTOR adds a number\n"));
+  EXPECT_THAT(
+      Run({"attend", "points", "--vector", "1,0", "--bias", "listed"}).err,
+      HasSubstr("--bias: got listed, a timestamp, want a number; --decay "
+                "listed=HALF_LIFE takes a timestamp\n"));
+}
+
+TEST_F(AttendantCommandTest, ATextWithoutAnEncoderSaysWhatMakesOne) {
+  StorePoints();
+  EXPECT_THAT(Run({"attend", "points", "--text", "red"}).err,
+              HasSubstr("has a text encoder; `attendant fit text` makes one"));
+  EXPECT_THAT(
+      Run({"attend", "points", "--text", "red", "--head", "key"}).err,
+      HasSubstr("has no text encoder; leave out that --head, or use --like"));
+}
+
+TEST_F(AttendantCommandTest, AHistoryOfAllNamesTheFlagForOne) {
+  StorePoints();
+  std::string events = "customer_id,item_id,time\n";
+  for (int i = 0; i < 4097; ++i) events += "7,item2,2011-01-01\n";
+  EXPECT_THAT(Run({"rank", "points", "--candidate", "item4", "--history",
+                   File("events.csv", events)})
+                  .err,
+              HasSubstr("; --customer ID takes the events of one customer"));
 }
 
 TEST_F(AttendantCommandTest, HeadsOfDifferentWidthsAnswerInJsonToo) {

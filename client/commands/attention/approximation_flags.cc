@@ -18,20 +18,21 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
   constexpr char kGroup[] = "Approximate";
   CLI::Option* lsh =
       verb.add_option("--lsh", flags.lsh_rounds,
-                      "Attend within the buckets of so many rounds of hashing "
-                      "(Reformer), by direction alone: for --score cosine, or "
-                      "keys of one norm")
+                      "Attend only within buckets, by this many rounds of "
+                      "hashing (Reformer). Hashes directions, so it suits "
+                      "--score cosine or keys of equal norm")
           ->check(CLI::Range(1, 16))
           ->group(kGroup);
   verb.add_option("--lsh-buckets", flags.lsh_buckets,
-                  "Buckets of a round, an even number; never more than keys, "
-                  "rounded up to one. Default: one for 64 keys")
+                  "Buckets in each round, an even number, capped at the number "
+                  "of keys rounded up to an even number. Default: one for 64 "
+                  "keys")
       ->check(CLI::Range(2, 4096))
       ->check(CLI::Validator(&CheckEven, ""))
       ->needs(lsh)
       ->group(kGroup);
   verb.add_option("--lsh-seed", flags.lsh_seed,
-                  "Seed of the directions that buckets are of")
+                  "Seed of the random directions that define the buckets")
       ->type_name("INTEGER")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(lsh)
@@ -39,14 +40,14 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
       ->group(kGroup);
   CLI::Option* linformer =
       verb.add_option("--linformer", flags.linformer_rows,
-                      "Attend to so many means of segments (Linformer)")
+                      "Attend to the means of this many segments (Linformer)")
           ->check(CLI::Range(1, 4096))
           ->excludes(lsh)
           ->group(kGroup);
   CLI::Option* random =
       verb.add_flag("--linformer-random", flags.linformer_random,
-                    "To random combinations of all in place of means, the "
-                    "longer the more tokens there are")
+                    "Attend to random combinations of all tokens in place of "
+                    "means; their norm grows with the number of tokens")
           ->needs(linformer)
           ->group(kGroup);
   verb.add_option("--linformer-seed", flags.linformer_seed,

@@ -22,10 +22,11 @@ struct ApproximationFlags {
   bool any() const { return lsh_rounds != 0 || linformer_rows != 0; }
 };
 
+// Adds the flags to `verb`. `flags` must outlive it.
 void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags);
 
-// Only if any() is true. InvalidArgument of a seed that is no integer of 64
-// bits.
+// Converts flags whose any() is true. InvalidArgument for a seed that is not a
+// 64-bit integer.
 absl::StatusOr<v1::Approximation> ToApproximation(
     const ApproximationFlags& flags);
 

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/api/wire_vector.h"
 #include "client/commands/attention/attend_choices.h"
@@ -66,7 +67,7 @@ absl::StatusOr<v1::Vector> ReadQueryVector(const std::string& path) {
   return ToVector(components);
 }
 
-// Lines "ID" or "ID<tab>WEIGHT".
+// Adds the examples in a file with lines "ID" or "ID<tab>WEIGHT".
 absl::Status ReadExamples(const std::string& path, v1::Examples& examples) {
   ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   std::string line;
@@ -118,7 +119,7 @@ absl::Status SetQuery(const AttendFlags& flags, v1::Query& query) {
   return absl::OkStatus();
 }
 
-// The same however the answer is printed.
+// Returns the request, which does not depend on how the answer is printed.
 absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags) {
   v1::AttendRequest request;
   request.set_catalog(flags.catalog);
@@ -151,6 +152,19 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags) {
   return request;
 }
 
+// Returns the error of a query in terms of flags, with what to do if a key
+// field has no text encoder.
+absl::Status ErrorOfQuery(const absl::Status& error, const AttendFlags& flags) {
+  if (!absl::StrContains(error.message(), " text encoder")) {
+    return ErrorOfChoices(error, flags.choices);
+  }
+  return WithHint(error, flags.choices.heads.empty()
+                             ? "`attendant fit text` makes one"
+                             : "leave out that --head, or use --like in place "
+                               "of --text: only gRPC takes a query for each "
+                               "head");
+}
+
 PixelImage PooledImage(const v1::AttendResponse& response, int width) {
   const auto& values = response.pooled_value().values();
   return ImageOf({values.begin(), values.end()}, width);
@@ -161,7 +175,8 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   auto answer = client->Attend(request);
   if (!answer.ok()) {
-    return ErrorOfShown(answer.status(), flags.show, flags.catalog, *client);
+    return ErrorOfShown(ErrorOfQuery(answer.status(), flags), flags.show,
+                        flags.catalog, *client);
   }
   v1::AttendResponse& response = *answer;
   if (context.json) {
@@ -192,6 +207,7 @@ absl::Status Attend(const AttendFlags& flags, const Context& context) {
                                 .pooled_value = !request.omit_pooled_value(),
                                 .opaque_value = flags.opaque,
                                 .head_weights = flags.by_head,
+                                .masks = MasksOf(request),
                                 .style = context.style}));
   if (flags.picture.blocks) Print("\n" + MatrixBlocks(map, context.style));
   if (flags.image_width != 0) {
@@ -220,15 +236,15 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
           ->group("Query");
   CLI::Option* like =
       AddRepeated(attend, "--like", flags.like,
-                  "An item like the ones wanted, as ID or ID=WEIGHT; a "
-                  "negative weight pushes away")
+                  "An item like those wanted, as ID or ID=WEIGHT; a negative "
+                  "weight asks for items unlike it")
           ->type_name("ID")
           ->check(CLI::Validator(Accepts(&ParseExample), ""))
           ->group("Query");
   CLI::Option* like_file =
       attend
           .add_option("--like-file", flags.like_file,
-                      "Lines of ID, or of ID, a tab and WEIGHT")
+                      "Such items, one a line: ID, or ID, a tab and WEIGHT")
           ->type_name("FILE")
           ->group("Query");
   CLI::Option* text = attend
@@ -242,12 +258,12 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
   vector_file->excludes(text);
 }
 
-// The number of items wanted, which what is chosen may exclude.
+// Adds the flags and returns --results, which flags of choice exclude.
 CLI::Option* AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
   attend
       .add_option("--field", flags.field,
-                  "The key field. Default: for text the first with an "
-                  "encoder, else the catalog's first")
+                  "The key field. Default: the catalog's first; for a text, "
+                  "the first with an encoder")
       ->type_name("FIELD");
   CLI::Option* results = attend
                              .add_option("-k,--results", flags.result_count,
@@ -255,8 +271,9 @@ CLI::Option* AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
                              ->check(CLI::Range(1, 10000));
   attend
       .add_option("--shortlist", flags.shortlist_count,
-                  "Items that share the weights. Default 10 x results, with "
-                  "--min-mass as many as results, at least 100")
+                  "Items that the weights are shared among, the best of the "
+                  "catalog. Default: 10 x results, or as many as results with "
+                  "--min-mass; at least 100")
       ->check(CLI::Range(1, 100000));
   attend
       .add_option("--temperature", flags.temperature,
@@ -269,13 +286,13 @@ CLI::Option* AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
       ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
   attend
       .add_option("--weights", flags.weights,
-                  "What weights sum to 1 over. Default shortlist; with "
-                  "--sample catalog; --hard has returned alone")
+                  "The set over which weights sum to 1. Default: shortlist, "
+                  "with --sample catalog. With --hard only returned")
       ->check(CLI::IsMember({"shortlist", "returned", "catalog"}));
   attend
       .add_option("--pool", flags.pool,
-                  "Report the value pooled over this. Default: none, but with "
-                  "--image as --weights")
+                  "Report the value pooled over this set. Default: none; with "
+                  "--image, that of --weights")
       ->check(CLI::IsMember({"shortlist", "returned", "catalog", "none"}));
   attend.add_flag("--exact", flags.exact, "Score every key");
   AddRepeated(attend, "--show", flags.show, "Show an attribute of the items")
@@ -284,9 +301,9 @@ CLI::Option* AddAnswerFlags(CLI::App& attend, AttendFlags& flags) {
                   "Show the items' opaque values as text, with --json as "
                   "base64");
   attend.add_flag("--by-head", flags.by_head,
-                  "Show what items weigh by each of several heads");
+                  "Show the weights of items by each head");
   attend.add_flag("--explain", flags.explain,
-                  "Say how the answer came about, and where its time went");
+                  "Say how the answer was computed and where its time went");
   return results;
 }
 
@@ -310,7 +327,8 @@ void AddAnswerMaskFlags(CLI::App& attend, AttendFlags& flags) {
       ->group("Masks");
 }
 
-// What would be refused whatever the catalog holds: values that exclude flags.
+// Throws CLI::ExcludesError for values of flags that exclude other flags,
+// whatever the catalog holds.
 void CheckValues(const CLI::App& attend, const AttendFlags& flags) {
   const AttendChoices& choices = flags.choices;
   const bool pools = !flags.pool.empty() && flags.pool != "none";

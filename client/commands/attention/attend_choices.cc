@@ -4,8 +4,11 @@
 #include <cstdint>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "client/commands/shared/flags.h"
 #include "core/base/status.h"
@@ -13,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// "NAME" or "NAME=FACTOR".
+// Parses "NAME" or "NAME=FACTOR".
 absl::StatusOr<v1::Bias> ParseBias(const std::string& flag) {
   v1::Bias bias;
   const std::size_t split = flag.find('=');
@@ -32,14 +35,26 @@ absl::StatusOr<v1::Bias> ParseBias(const std::string& flag) {
   return bias;
 }
 
-// "NAME=DURATION", as in added=72h.
+// Parses a duration as absl::ParseDuration does, or a number of days as "30d".
+// Returns false for another text.
+bool ParseHalfLife(absl::string_view text, absl::Duration& half_life) {
+  double days = 0;
+  absl::string_view number = text;
+  if (absl::ConsumeSuffix(&number, "d") && absl::SimpleAtod(number, &days)) {
+    half_life = days * absl::Hours(24);
+    return std::isfinite(days);
+  }
+  return absl::ParseDuration(text, &half_life);
+}
+
+// Parses "NAME=DURATION", as in added=72h.
 absl::StatusOr<v1::Bias> ParseDecay(const std::string& flag) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto parts, ParseAssignment(flag));
   absl::Duration half_life;
-  if (!absl::ParseDuration(parts.second, &half_life) ||
+  if (!ParseHalfLife(parts.second, half_life) ||
       half_life <= absl::ZeroDuration() ||
       half_life == absl::InfiniteDuration()) {
-    return Malformed(flag, "NAME=HALF_LIFE with a duration such as 72h or 30m");
+    return Malformed(flag, "NAME=HALF_LIFE with a duration such as 30d or 72h");
   }
   v1::Bias bias;
   bias.set_attribute(parts.first);
@@ -50,7 +65,7 @@ absl::StatusOr<v1::Bias> ParseDecay(const std::string& flag) {
   return bias;
 }
 
-// "FIELD" or "FIELD=TEMPERATURE".
+// Parses "FIELD" or "FIELD=TEMPERATURE".
 absl::StatusOr<v1::Head> ParseHead(const std::string& flag) {
   v1::Head head;
   const std::size_t split = flag.find('=');
@@ -71,15 +86,15 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
       attend
           .add_option("--recall", choices.recall,
                       "Share of the exact shortlist to find, in (0, 1]; with "
-                      "1 the answer is proven exact. Default: what the index "
-                      "was trained for (IVF .85, others .8); AUTO with fewer "
-                      "than 20,000 keys .99; shortlists above 100: 1")
+                      "1 the answer is proven exact. Default: that of the "
+                      "index's training (IVF .85, others .8); .99 for AUTO "
+                      "with fewer than 20,000 keys; 1 for shortlists above 100")
           ->check(CLI::Validator(Accepts(&ParseShare), ""))
           ->group("Scan");
   attend
       .add_option("--probe-count", choices.probe_count,
-                  "For experts: how much of the index to search: IVF lists, "
-                  "HNSW candidates, LSH buckets, or rescored PQ keys")
+                  "For experts: how much of the index to search, in IVF "
+                  "lists, HNSW candidates, LSH buckets or rescored PQ keys")
       ->check(CLI::PositiveNumber)
       ->excludes(recall)
       ->excludes(attend.get_option("--exact"))
@@ -89,16 +104,16 @@ void AddScanFlags(CLI::App& attend, AttendChoices& choices) {
   attend
       .add_option(
           "--mass-precision", choices.mass_precision,
-          "Largest error of log_partition, for 95 % of queries. Default: what "
-          "the scan knows anyway, or 0.02 where the attention of the whole "
-          "catalog is asked for; with --min-mass P at most (1 - P) / 4")
+          "Largest error of log_partition, for 95 % of queries. Default: "
+          "whatever the scan yields; 0.02 if the attention of the whole "
+          "catalog is needed; with --min-mass P at most (1 - P) / 4")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->group("Scan");
   attend
       .add_option("--mass-method", choices.mass_method,
                   "How masses are computed: estimate (an interval, never "
                   "unknown), bound (a guaranteed interval) or exact (scores "
-                  "every key). Default: what the index knows anyway")
+                  "every key). Default: whatever the index yields")
       ->check(CLI::IsMember({"estimate", "bound", "exact"}))
       ->group("Scan");
 }
@@ -114,20 +129,20 @@ void AddSelectFlags(CLI::App& attend, CLI::Option* results,
       attend
           .add_flag("--sample", choices.sample,
                     "Draw items in proportion to their weights over the "
-                    "catalog, with the probability of each draw")
+                    "catalog, and show the probability of each draw")
           ->excludes(hard)
           ->group("Choice");
   attend
       .add_flag("--with-replacement", choices.with_replacement,
-                "Draw each item independently, so that one may come again")
+                "Draw each item independently, so that it may be drawn again")
       ->needs(sample)
       ->group("Choice");
   attend
       .add_option("--seed", choices.seed,
-                  "Seed of the draws. The same seed draws the same items until "
-                  "something is written or merged, or the server restarts; "
-                  "with --exact and without replacement, whenever the items "
-                  "are the same. Default: random")
+                  "Seed of the draws, by default random. A seed draws the same "
+                  "items until something is written or merged, or the server "
+                  "restarts; with --exact and without replacement, as long as "
+                  "the items are the same")
       ->type_name("INTEGER")
       ->check(CLI::Validator(Accepts(&ParseInteger), ""))
       ->needs(sample)
@@ -164,8 +179,8 @@ void AddScoreFlags(CLI::App& attend, AttendChoices& choices) {
           ->check(CLI::Validator(Accepts(&ParseModelReference), ""))
           ->group("Score");
   AddRepeated(attend, "--head", choices.heads,
-              "Attend over several key fields at once, or one at several "
-              "temperatures: FIELD or FIELD=TEMPERATURE")
+              "Attend over several key fields at once, or over one at "
+              "several temperatures: FIELD or FIELD=TEMPERATURE")
       ->type_name("FIELD")
       ->check(CLI::Validator(Accepts(&ParseHead), ""))
       ->excludes(model)
@@ -179,7 +194,7 @@ void AddScoreFlags(CLI::App& attend, AttendChoices& choices) {
   CLI::Option* decay =
       AddRepeated(attend, "--decay", choices.decays,
                   "Halve the weight with each half-life since a timestamp "
-                  "attribute: NAME=HALF_LIFE, as in added=72h")
+                  "attribute: NAME=HALF_LIFE, as in added=30d or added=72h")
           ->type_name("NAME=DURATION")
           ->check(CLI::Validator(Accepts(&ParseDecay), ""))
           ->group("Score");
@@ -199,6 +214,32 @@ void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
   AddSelectFlags(attend, results, choices);
   AddScoreFlags(attend, choices);
   AddScanFlags(attend, choices);
+}
+
+absl::Status ErrorOfChoices(const absl::Status& error,
+                            const AttendChoices& choices) {
+  // The request's biases are those of --bias, then those of --decay.
+  const std::string field = FieldOf(error).value_or("");
+  for (std::size_t i = 0; i < choices.biases.size() + choices.decays.size();
+       ++i) {
+    if (field != absl::StrCat("biases[", i, "].half_life")) continue;
+    const bool is_decay = i >= choices.biases.size();
+    const std::string& flag = is_decay
+                                  ? choices.decays[i - choices.biases.size()]
+                                  : choices.biases[i];
+    const std::string name = flag.substr(0, flag.find('='));
+    if (is_decay && absl::StrContains(error.message(), "for a number")) {
+      return InvalidField(
+          "--decay", absl::StrCat(name, ", a number"),
+          absl::StrCat("a timestamp; --bias ", name, "=FACTOR adds a number"));
+    }
+    if (!is_decay) {
+      return InvalidField("--bias", absl::StrCat(name, ", a timestamp"),
+                          absl::StrCat("a number; --decay ", name,
+                                       "=HALF_LIFE takes a timestamp"));
+    }
+  }
+  return error;
 }
 
 absl::Status SetChoices(const AttendChoices& choices,

@@ -1,5 +1,5 @@
-// Flags of `attendant attend` that say how items are scored, weighed and
-// chosen, and how surely.
+// Flags of `attendant attend` that say how items are scored, weighted and
+// chosen, and how exactly.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_ATTEND_CHOICES_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_ATTEND_CHOICES_H_
 
@@ -32,11 +32,16 @@ struct AttendChoices {
   std::string mass_method;
 };
 
-// `results` is the option that --hard excludes.
+// Adds the flags. `results` is the option that --hard excludes.
 void AddChoiceFlags(CLI::App& attend, CLI::Option* results,
                     AttendChoices& choices);
 
-// InvalidArgument for a flag that can't be read.
+// Returns an error of the server in terms of --bias and --decay if it is about
+// one of them; otherwise, `error`.
+absl::Status ErrorOfChoices(const absl::Status& error,
+                            const AttendChoices& choices);
+
+// Sets what the flags ask for. InvalidArgument for a flag that can't be read.
 absl::Status SetChoices(const AttendChoices& choices,
                         v1::AttendRequest& request);
 

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/commands/attention/mask_flags.h"
 #include "client/commands/attention/plan_report.h"
 #include "client/commands/shared/command.h"
 #include "client/commands/shared/convert.h"
@@ -23,31 +24,50 @@ bool IsSoftmax(const v1::AttendResponse& response) {
          response.activation_kind() != v1::ACTIVATION_KIND_NONE;
 }
 
-// "31.4 % (exact)", "31.0 % to 32.5 % (bound)", or nothing if unknown.
+// Returns "31.4 % (exact)", "31.0 % to 32.5 % (bound)", or "" if the mass is
+// unknown. An interval whose ends print alike is "within 0.1 %".
 std::string MassText(const v1::Mass& mass) {
-  const std::string interval = absl::StrCat(
-      FormatShare(mass.lower_bound()), " to ", FormatShare(mass.upper_bound()));
+  const std::string lower = FormatShare(mass.lower_bound());
+  const std::string upper = FormatShare(mass.upper_bound());
+  const bool narrow = lower == upper;
   switch (mass.method()) {
     case v1::MASS_METHOD_EXACT:
       return absl::StrCat(FormatShare(mass.value()), " (exact)");
     case v1::MASS_METHOD_BOUND:
-      return absl::StrCat(interval, " (bound)");
+      return narrow ? absl::StrCat(lower, " (bound, within 0.1 %)")
+                    : absl::StrCat(lower, " to ", upper, " (bound)");
     case v1::MASS_METHOD_ESTIMATE:
-      return absl::StrCat(FormatShare(mass.value()), " (estimate, ", interval,
-                          ")");
+      return absl::StrCat(
+          FormatShare(mass.value()), " (estimate, ",
+          narrow ? "within 0.1 %" : absl::StrCat(lower, " to ", upper), ")");
     default:
       return "";
   }
 }
 
-// The key field of the head that earned it; of a model's heads, which one.
+// Returns an item's weight: a share with softmax, otherwise a number. A sigmoid
+// so near to 1 that it would print as 1 is written as its distance from 1.
+std::string WeightText(const v1::AttendResponse& response,
+                       const v1::AttendedItem& item) {
+  if (IsSoftmax(response)) return FormatShare(item.weight());
+  constexpr double kPrintsAsOne = 0.99995;
+  if (response.activation_kind() == v1::ACTIVATION_KIND_SIGMOID &&
+      response.heads_size() <= 1 && item.weight() >= kPrintsAsOne) {
+    const double rest = 1 / (1 + std::exp(double{item.logit()}));
+    if (rest > 0) return absl::StrFormat("1 - %.2g", rest);
+  }
+  return FormatNumber(item.weight());
+}
+
+// Returns the key field of the head that earned the item; with a model, the
+// head's number.
 std::string EarnedBy(const v1::AttendResponse& response,
                      const v1::AttendedItem& item) {
   return response.has_model() ? absl::StrCat("head ", item.head())
                               : item.key_field();
 }
 
-// "99.7 %, 0.085 %": by the first head, the second, ...
+// Returns the item's weight by each head in order, as "99.7 %, 0.085 %".
 std::string WeightsByHead(const v1::AttendedItem& item, bool softmax) {
   return absl::StrJoin(
       item.head_weights(), ", ", [softmax](std::string* text, double weight) {
@@ -83,7 +103,7 @@ std::string ItemTable(const v1::AttendResponse& response,
     columns.push_back(
         {.title = "drawn with", .align = Align::kRight, .tone = Tone::kDim});
   }
-  // Given kappa, which draws with replacement have none of.
+  // Draws with replacement have no kappa.
   if (response.slate().has_kappa()) {
     columns.push_back(
         {.title = "inclusion", .align = Align::kRight, .tone = Tone::kDim});
@@ -103,8 +123,7 @@ std::string ItemTable(const v1::AttendResponse& response,
                           : AttributeText(attribute->second));
     }
     if (options.opaque_value) cells.push_back(item.opaque_value());
-    cells.push_back(softmax ? FormatShare(item.weight())
-                            : FormatNumber(item.weight()));
+    cells.push_back(WeightText(response, item));
     cells.push_back(
         Bar(greatest > 0 ? item.weight() / greatest : 0, kBarWidth));
     cells.push_back(absl::StrFormat("%.3f", item.logit()));
@@ -124,7 +143,7 @@ std::string ItemTable(const v1::AttendResponse& response,
   return table.Format(options.style);
 }
 
-// "Log partition 5.437 ± 0.012 (estimate).", or nothing if unknown.
+// Returns "Log partition 5.437 ± 0.012 (estimate).".
 std::string PartitionSentence(double log_partition,
                               const v1::Interval& interval) {
   const double below = log_partition - interval.lower_bound();
@@ -133,7 +152,7 @@ std::string PartitionSentence(double log_partition,
       absl::StrCat("Log partition ", absl::StrFormat("%.6g", log_partition));
   std::string range;
   if (interval.method() == v1::MASS_METHOD_BOUND) {
-    // Bounds are seldom as far on one side as on the other.
+    // Bounds are seldom symmetric.
     range = absl::StrFormat(", from %.6g to %.6g", interval.lower_bound(),
                             interval.upper_bound());
   } else if (interval.method() == v1::MASS_METHOD_ESTIMATE) {
@@ -142,21 +161,26 @@ std::string PartitionSentence(double log_partition,
   return absl::StrCat(value, range, " (", FlagOf(interval.method()), ").");
 }
 
-// Of a number of items that need not be whole.
+// Formats a number of items that need not be whole.
 std::string EffectiveCount(double count) {
   return count < 9.95 ? absl::StrFormat("%.1f", count)
                       : FormatCount(std::llround(count));
 }
 
-// Where a count lies, in brackets; nothing if it is exact.
+// Returns the interval of a count in brackets, or "" if the count is exact. An
+// interval whose ends print alike is "within 1" or "within 0.1".
 std::string RangeText(const v1::Interval& interval) {
   if (interval.method() != v1::MASS_METHOD_BOUND &&
       interval.method() != v1::MASS_METHOD_ESTIMATE) {
     return "";
   }
+  const std::string lower = EffectiveCount(interval.lower_bound());
+  const std::string upper = EffectiveCount(interval.upper_bound());
   return absl::StrCat(" (", FlagOf(interval.method()), ", ",
-                      EffectiveCount(interval.lower_bound()), " to ",
-                      EffectiveCount(interval.upper_bound()), ")");
+                      lower != upper ? absl::StrCat(lower, " to ", upper)
+                      : lower.find('.') == std::string::npos ? "within 1"
+                                                             : "within 0.1",
+                      ")");
 }
 
 std::string MassSentence(const v1::AttendResponse& response, bool hard) {
@@ -185,12 +209,15 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
   std::string text = absl::StrCat(
       these, " ", hold, " ", returned.substr(0, returned.find(" (")),
       " of the catalog's attention", returned.substr(returned.find(" (")));
+  absl::StrAppend(&text, ".");
   const std::string shortlist = MassText(response.shortlist_mass());
   if (!hard && !shortlist.empty()) {
-    absl::StrAppend(&text, "; shortlist ",
-                    shortlist.substr(0, shortlist.find(" (")));
+    absl::StrAppend(&text,
+                    response.weight_scope() == v1::WEIGHT_SCOPE_SHORTLIST
+                        ? " Weights are shares of the shortlist, which holds "
+                        : " The shortlist holds ",
+                    shortlist.substr(0, shortlist.find(" (")), ".");
   }
-  absl::StrAppend(&text, ".");
   if (response.has_effective_item_count()) {
     absl::StrAppend(&text, " Effective items: ",
                     EffectiveCount(response.effective_item_count()), " of ",
@@ -205,7 +232,7 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
   return text;
 }
 
-// One line a head, where there are several.
+// Returns a table with a row for each head.
 std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
   using Align = Table::Align;
   Table table({{.title = "head"},
@@ -229,10 +256,19 @@ std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
 
 std::string SlateSentence(const v1::AttendResponse& response) {
   const v1::Slate& slate = response.slate();
-  std::string text = absl::StrCat(
-      "Drawn from the ", FlagOf(slate.scope()), " with seed ", slate.seed(),
-      " at sequence ", slate.sequence(), "; this slate has probability ",
-      absl::StrFormat("%.3g", std::exp(slate.log_probability())));
+  std::string text =
+      "Items are in the order drawn. \"drawn with\" is the probability of a "
+      "draw, given those before it";
+  if (slate.has_kappa()) {
+    absl::StrAppend(&text,
+                    "; \"inclusion\" is the probability that the item is in "
+                    "the slate, given kappa, the greatest perturbed log weight "
+                    "that is not");
+  }
+  absl::StrAppend(&text, ".\nDrawn from the ", FlagOf(slate.scope()),
+                  " with seed ", slate.seed(), " at sequence ",
+                  slate.sequence(), "; this slate has probability ",
+                  absl::StrFormat("%.3g", std::exp(slate.log_probability())));
   if (slate.has_kappa()) {
     absl::StrAppend(&text, ", kappa ", FormatNumber(slate.kappa()));
   }
@@ -273,11 +309,11 @@ std::string PooledSentence(const v1::PooledValue& pooled) {
   return text;
 }
 
-// By what the weights came about.
+// Says how the weights were computed.
 std::string HowSentence(const v1::AttendResponse& response, bool hard) {
   const bool several = response.heads_size() > 1;
   std::string text = hard ? "Hard: the one best item. " : "";
-  // Each of several heads has its own: HeadTable says which.
+  // Several heads have a temperature each, which HeadTable shows.
   if (!several) {
     absl::StrAppend(&text, "Temperature ", FormatNumber(response.temperature()),
                     ", ");
@@ -302,15 +338,34 @@ std::string HowSentence(const v1::AttendResponse& response, bool hard) {
   return absl::StrCat(text, ".");
 }
 
+// Says why there are no items, as far as the reply tells.
+std::string NothingEligible(const v1::AttendResponse& response,
+                            const std::vector<std::string>& masks) {
+  const std::int64_t item_count = response.stats().item_count();
+  if (item_count == 0) {
+    return "Nothing was eligible: the catalog has no items.\n";
+  }
+  const std::string field =
+      response.key_field().empty()
+          ? "a key field of the heads"
+          : absl::StrCat("\"", Printable(response.key_field()), "\"");
+  if (masks.empty()) {
+    return absl::StrCat("Nothing was eligible: none of ",
+                        CountOf(item_count, "item"), " has a key in ", field,
+                        ".\n");
+  }
+  return absl::StrCat("Nothing was eligible: of ", CountOf(item_count, "item"),
+                      ", none with a key in ", field, " is left by ",
+                      ListOf(masks), ".\n");
+}
+
 }  // namespace
 
 std::string AttendReport(const v1::AttendResponse& response,
                          const AttendReportOptions& options) {
   std::string text;
   if (response.items().empty()) {
-    text =
-        "Nothing was eligible: no item with a key in this field is left "
-        "after the masks.\n";
+    text = NothingEligible(response, options.masks);
   } else {
     text = absl::StrCat(ItemTable(response, options), "\n",
                         MassSentence(response, options.hard), "\n");

@@ -1,4 +1,4 @@
-// An answer as a person reads it.
+// Formats an answer for people.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_ATTEND_REPORT_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_ATTEND_REPORT_H_
 
@@ -13,18 +13,21 @@ namespace attendant {
 struct AttendReportOptions {
   std::vector<std::string> shown_attributes = {};
   bool hard = false;
-  // Whether the pooled value is reported.
+  // True if the pooled value is reported.
   bool pooled_value = false;
-  // Whether the items' opaque values are shown, as text.
+  // True if the items' opaque values are shown, as text.
   bool opaque_value = false;
-  // Whether each head's weights are shown, where there are several.
+  // True if each head's weights are shown. Ignored with a single head.
   bool head_weights = false;
+  // The flags that keep items out of the answer, as "--filter".
+  std::vector<std::string> masks = {};
   Style style = {};
 };
 
-// A table of the items with weights as bars, the longest for the greatest; then
-// sentences on the mass they hold, how many items share the attention, what it
-// was computed with, unknown examples and the pooled value.
+// Returns a table of the items with weights as bars, scaled to the greatest
+// weight, followed by sentences on the mass that the items hold, the effective
+// number of items, how the weights were computed, unknown examples and the
+// pooled value.
 std::string AttendReport(const v1::AttendResponse& response,
                          const AttendReportOptions& options);
 

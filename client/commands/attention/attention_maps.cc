@@ -151,7 +151,8 @@ absl::StatusOr<AttentionMap> MapOf(const v1::RankCandidatesRequest& request,
   for (const v1::RankedCandidate& candidate : response.candidates()) {
     const auto found = names.find(candidate.id());
     map.rows.push_back(found == names.end() ? candidate.id() : found->second);
-    // Whoever names as many as were asked for may have more to name.
+    // A candidate that names as many events as requested may have left out
+    // some.
     const bool names_all =
         candidate.events_size() < request.attribution_count() ||
         candidate.events_size() == event_count;

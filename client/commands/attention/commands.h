@@ -1,4 +1,4 @@
-// What attends: queries, sequences, candidates.
+// The verbs that attend: `attend`, `contextualize` and `rank`.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_COMMANDS_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_COMMANDS_H_
 
@@ -6,8 +6,7 @@
 
 namespace attendant {
 
-// Each adds a verb with its flags, help and action. `context` must outlive
-// `app`.
+// Adds the verb with its flags, help and action. `context` must outlive `app`.
 void AddAttendCommand(CLI::App& app, Context& context);
 void AddContextualizeCommand(CLI::App& app, Context& context);
 void AddRankCommand(CLI::App& app, Context& context);

@@ -81,7 +81,8 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
   return request;
 }
 
-// What the server would say of include_weights, of the flags that ask for it.
+// Returns the error that the server would report for include_weights, in terms
+// of the flag that asked for weights.
 absl::Status CheckWeights(const ContextualizeFlags& flags,
                           const TokenNames& names) {
   const auto count = static_cast<std::int64_t>(
@@ -92,7 +93,7 @@ absl::Status CheckWeights(const ContextualizeFlags& flags,
                                                        : "--svg";
   return UsageError(absl::StrCat(
       flag, ": got ", count, " tokens, want at most ", kMaxWeightTokens,
-      "; a longer sequence is answered without its weights"));
+      "; weights of longer sequences can't be shown"));
 }
 
 absl::Status RunContextualize(const ContextualizeFlags& flags,
@@ -126,18 +127,18 @@ void AddTokenFlags(CLI::App& verb, ContextualizeFlags& flags) {
   CLI::Option* vectors =
       verb.add_option("--vectors", flags.vectors,
                       "The sequence: the rows of FILE.npy, FILE.fvecs, or "
-                      "FILE.txt with a row a line")
+                      "FILE.txt (one a line)")
           ->type_name("FILE")
           ->group(kTokens);
   AddRepeated(verb, "--item", flags.items,
-              "The sequence: an item's key, in the order given")
+              "A token of the sequence: an item's key, in the order given")
       ->type_name("ID")
       ->excludes(vectors)
       ->group(kTokens);
   CLI::Option* memory =
       verb.add_option("--memory", flags.memory,
                       "What the sequence attends to: the rows of a file. "
-                      "Default: itself")
+                      "Default: the sequence itself")
           ->type_name("FILE")
           ->group(kTokens);
   AddRepeated(verb, "--memory-item", flags.memory_items,
@@ -173,13 +174,13 @@ void AddAttentionFlags(CLI::App& verb, ContextualizeFlags& flags) {
                   "Sharpness: small picks the best, large averages. Default 1")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""));
   verb.add_flag("--causal", flags.causal,
-                "A token attends to itself and what comes before");
+                "Let a token attend only to itself and to tokens before it");
   verb.add_option("--pad", flags.padding,
-                  "A position, from 0, that nothing attends to")
+                  "The position, from 0, of a token that none attends to")
       ->take_all()
       ->allow_extra_args(false);
   verb.add_flag("--positions", flags.positions,
-                "Add sines and cosines of the positions to the tokens");
+                "Add sinusoidal encodings of the positions to the tokens");
   verb.add_flag("--weights", flags.weights,
                 absl::StrCat("Show what each token attends to, for at most ",
                              kMaxWeightTokens, " tokens"));

@@ -1,5 +1,7 @@
 #include "client/commands/attention/mask_flags.h"
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "client/commands/shared/flags.h"
 #include "client/files/ids.h"
 
@@ -11,12 +13,31 @@ std::vector<CLI::Option*> AddMaskFlags(CLI::App& verb, MaskFlags& flags) {
           ->type_name("ID"),
       verb.add_option("--deny-file", flags.deny_file, "Ids, one a line")
           ->type_name("FILE"),
-      verb.add_option("--filter", flags.filter,
-                      "Only items with attributes like these: price < 20 AND "
-                      "(color = \"red\" OR tags:\"sale\"). Mind the "
-                      "parentheses: OR binds closer than AND")
+      verb.add_option(
+              "--filter", flags.filter,
+              "Only items whose attributes fulfil this: price < 20 AND "
+              "(color = \"red\" OR tags:\"sale\"). OR binds closer than "
+              "AND")
           ->type_name("FILTER"),
   };
+}
+
+std::vector<std::string> MasksOf(const v1::AttendRequest& request) {
+  std::vector<std::string> masks;
+  if (!request.filter().empty()) masks.push_back("--filter");
+  if (request.has_allow_list()) masks.push_back("--allow");
+  if (request.has_deny_list()) masks.push_back("--deny");
+  if (request.query().examples().exclude_examples()) {
+    masks.push_back("the examples");
+  }
+  return masks;
+}
+
+std::string ListOf(std::vector<std::string> masks) {
+  const std::string last = masks.back();
+  masks.pop_back();
+  return absl::StrCat(absl::StrJoin(masks, ", "), masks.empty() ? "" : " and ",
+                      last);
 }
 
 absl::Status AddIds(const std::vector<std::string>& ids,

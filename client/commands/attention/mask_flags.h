@@ -1,4 +1,4 @@
-// Flags of queries that say which items may be in the answer.
+// Flags that restrict which items may be in an answer.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_MASK_FLAGS_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_MASK_FLAGS_H_
 
@@ -18,14 +18,21 @@ struct MaskFlags {
   std::string filter;
 };
 
-// The options that were added.
+// Adds --deny, --deny-file and --filter, and returns these options.
 std::vector<CLI::Option*> AddMaskFlags(CLI::App& verb, MaskFlags& flags);
 
-// The ids, and those of a file if `path` is not empty.
+// Returns the flags that keep items out of an answer: those of "--filter",
+// "--allow", "--deny" and "the examples" that the request has.
+std::vector<std::string> MasksOf(const v1::AttendRequest& request);
+
+// Returns "--filter, --deny and the events" for these three; not empty.
+std::string ListOf(std::vector<std::string> masks);
+
+// Adds `ids`, and the ids in the file at `path` unless that is empty.
 absl::Status AddIds(const std::vector<std::string>& ids,
                     const std::string& path, v1::IdList& list);
 
-// Of an AttendRequest or a CandidateQuery.
+// Sets the masks of a query, which is an AttendRequest or a CandidateQuery.
 template <typename Query>
 absl::Status SetMasks(const MaskFlags& flags, Query& query) {
   if (!flags.deny.empty() || !flags.deny_file.empty()) {

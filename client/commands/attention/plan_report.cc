@@ -19,7 +19,7 @@ double Seconds(const google::protobuf::Duration& duration) {
   return static_cast<double>(duration.seconds()) + 1e-9 * duration.nanos();
 }
 
-// "12.3 ms".
+// Formats a duration with three digits, as "12.3 ms".
 std::string TimeText(double seconds) {
   if (seconds >= 1) return absl::StrFormat("%.3g s", seconds);
   if (seconds >= 1e-3) return absl::StrFormat("%.3g ms", 1e3 * seconds);
@@ -46,7 +46,7 @@ std::string StageTable(const v1::QueryPlan& plan, const Style& style) {
   return table.Format(style);
 }
 
-// What was read: the keys of an index, or every key.
+// Returns what was scored: the keys of an index, or every key.
 std::string ScannedText(const v1::ScanStep& scan) {
   if (scan.exhaustive()) return "every key, from floats";
   if (scan.index_kind() == v1::INDEX_KIND_FLAT) return "flat, from floats";

@@ -1,4 +1,4 @@
-// How an answer came about, as a person reads it.
+// Formats the plan of an answer for people.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_PLAN_REPORT_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_PLAN_REPORT_H_
 
@@ -9,8 +9,8 @@
 
 namespace attendant {
 
-// A table of where the time went, with bars; one of the scans; and a sentence
-// on the rest.
+// Returns a table of the time by stage with bars, a table of the scans, and a
+// sentence on candidates, segments, kernels and the request id.
 std::string PlanReport(const v1::QueryPlan& plan, const Style& style);
 
 }  // namespace attendant

@@ -56,7 +56,7 @@ struct RankFlags {
   PictureFlags picture;
 };
 
-constexpr int kMaxNamed = 100;  // events named with a candidate
+constexpr int kMaxNamed = 100;  // events with each candidate
 
 absl::Status SetCandidates(const RankFlags& flags, v1::Candidates& candidates) {
   if (!flags.near.empty()) {
@@ -118,7 +118,7 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   if (flags.result_count != 0) request.set_result_count(flags.result_count);
   request.set_attribution_count(flags.because_count);
   if (flags.picture.draws_weights()) {
-    // A weight that is not told can't be drawn, and is not 0.
+    // A picture shows weights that the reply would leave out, which aren't 0.
     request.set_attribution_count(
         std::clamp(request.history_size() + request.profile_size(),
                    flags.because_count, kMaxNamed));
@@ -130,7 +130,7 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
   return request;
 }
 
-// All items that are shown, with the attribute that is shown.
+// Reads the items that are shown, with the attribute of --show.
 absl::StatusOr<ItemsById> ShownItems(const v1::RankCandidatesRequest& request,
                                      const v1::RankCandidatesResponse& response,
                                      const RankFlags& flags, Client& client) {
@@ -164,7 +164,7 @@ absl::StatusOr<ItemsById> ShownItems(const v1::RankCandidatesRequest& request,
   return items;
 }
 
-// What items with this attribute are called.
+// Returns the names of the items that have the attribute.
 ItemNames NamesBy(const std::string& attribute, const ItemsById& items) {
   ItemNames names;
   for (const auto& [id, item] : items) {
@@ -179,8 +179,17 @@ ItemNames NamesBy(const std::string& attribute, const ItemsById& items) {
 absl::Status RunRank(const RankFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, ToRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                             client->RankCandidates(request));
+  const auto ranked = client->RankCandidates(request);
+  if (!ranked.ok()) {
+    const bool history_of_all = FieldOf(ranked.status()) == "history" &&
+                                !flags.history.empty() &&
+                                flags.customer.empty();
+    return history_of_all
+               ? WithHint(ranked.status(),
+                          "--customer ID takes the events of one customer")
+               : ranked.status();
+  }
+  const v1::RankCandidatesResponse& response = *ranked;
   ATTENDANT_RETURN_IF_ERROR(CheckShape(response, request));
   ItemsById items;
   if (!flags.show.empty()) {
@@ -221,15 +230,15 @@ void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
                           ->group(kCandidates);
   CLI::Option* near =
       verb.add_option("--near", flags.near,
-                      "Rank the items of highest logit for a query vector, "
-                      "without those of history and profile: 0.1,0.2,...")
+                      "Rank the items of highest logit for a query vector "
+                      "0.1,0.2,..., without those of history and profile")
           ->type_name("VECTOR")
           ->check(CLI::Validator(Accepts(&ParseVector), ""))
           ->excludes(candidate)
           ->excludes(file)
           ->group(kCandidates);
   verb.add_option("--near-count", flags.near_count,
-                  "How many of those. Default 100")
+                  "Number of items near the vector. Default 100")
       ->check(CLI::Range(1, 4096))
       ->needs(near)
       ->group(kCandidates);
@@ -237,7 +246,7 @@ void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
     option->needs(near)->group(kCandidates);
   }
   verb.add_flag("--include-events", flags.include_events,
-                "Let the items of history and profile be among those")
+                "Rank items of history and profile as well")
       ->needs(near)
       ->group(kCandidates);
 }
@@ -252,7 +261,7 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
       ->group(kHistory);
   CLI::Option* history =
       verb.add_option("--history", flags.history,
-                      "Events as FILE.csv, a row each, with a header; may be "
+                      "Events in FILE.csv, one a row after a header; may be "
                       "gzipped")
           ->type_name("FILE")
           ->group(kHistory);
@@ -265,16 +274,17 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
     column->needs(history)->group(kHistory);
   }
   AddRepeated(verb, "--profile", flags.profile,
-              "An item that the user likes, whatever the time")
+              "An item that the user likes at any time")
       ->type_name("ID")
       ->group(kHistory);
   AddRepeated(verb, "--profile-vector", flags.profile_vectors,
-              "A vector that the user is: 0.1,0.2,...")
+              "A vector that describes the user: 0.1,0.2,...")
       ->type_name("VECTOR")
       ->check(CLI::Validator(Accepts(&ParseVector), ""))
       ->group(kHistory);
   verb.add_option("--time", flags.time,
-                  "Later events weigh nothing. Default: none is later")
+                  "The current time: later events weigh 0. Default: after all "
+                  "events")
       ->type_name("TIME")
       ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
       ->group(kHistory);
@@ -286,11 +296,11 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
                   "The key field. Default: the catalog's first")
       ->type_name("FIELD");
   verb.add_option("--model", flags.model,
-                  "A multi-head model, NAME or NAME:VERSION. Default: the keys "
-                  "as they are")
+                  "A multi-head model, NAME or NAME:VERSION. Default: keys are "
+                  "not projected")
       ->type_name("NAME")
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
-  verb.add_option("--score", flags.score, "Another score kind than the field's")
+  verb.add_option("--score", flags.score, "Score kind, in place of the field's")
       ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
   verb.add_option("--temperature", flags.temperature,
                   "Sharpness: small picks the best, large averages. Default: "
@@ -304,11 +314,12 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
       ->check(CLI::Range(1, 4096));
   verb.add_option(
           "--because", flags.because_count,
-          "Events named with each candidate; a picture shows those of all")
+          "Events shown with each candidate; a picture has a column for each "
+          "event shown with any")
       ->check(CLI::Range(0, kMaxNamed))
       ->capture_default_str();
   verb.add_option("--show", flags.show,
-                  "Call items by this attribute. Default: by id")
+                  "Show this attribute in place of the items' ids")
       ->type_name("NAME");
 }
 
@@ -318,8 +329,8 @@ void AddRankCommand(CLI::App& app, Context& context) {
   auto flags = std::make_shared<RankFlags>();
   CLI::App* verb = app.add_subcommand(
       "rank",
-      "Rank candidates by a user's history: each attends over the events, and "
-      "is scored by what it finds there");
+      "Rank candidates by a user's history: each attends over the events and "
+      "is scored by the result");
   verb->add_option("CATALOG", flags->catalog, "The catalog")->required();
   AddCandidateFlags(*verb, *flags);
   AddHistoryFlags(*verb, *flags);
@@ -361,7 +372,7 @@ void AddRankCommand(CLI::App& app, Context& context) {
         throw CLI::ExcludesError("--linformer",
                                  "--because, --svg and --blocks");
       }
-      flags->because_count = 0;  // reduced rows are no events
+      flags->because_count = 0;  // rows are reduced, so no event has a weight
     }
     CheckPictureFlags(flags->picture, context);
     context.Run([&](const Context& c) { return RunRank(*flags, c); });

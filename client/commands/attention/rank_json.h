@@ -1,4 +1,4 @@
-// Ranked candidates for programs.
+// Formats ranked candidates as JSON.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_RANK_JSON_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_RANK_JSON_H_
 
@@ -10,12 +10,13 @@
 
 namespace attendant {
 
-// Items with what was read of them, by id.
+// Items by id, with the fields that were read.
 using ItemsById = absl::flat_hash_map<std::string, v1::Item>;
 
-// The reply as ToJson, and with each event its itemId and time, where the
-// request has them; with it, and with each candidate, the attributes of its
-// item in `items`. The reply has the shape that CheckShape wants.
+// Returns the reply in the JSON of ToJson, extended as follows: each event has
+// the itemId and time of the request's event, where given; each event and each
+// candidate has the attributes of its item in `items`. The reply must have
+// passed CheckShape.
 std::string RankJson(const v1::RankCandidatesRequest& request,
                      const v1::RankCandidatesResponse& response,
                      const ItemsById& items);

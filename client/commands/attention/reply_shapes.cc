@@ -55,7 +55,7 @@ absl::Status CheckShape(const v1::ContextualizeResponse& response,
 
 absl::Status CheckShape(const v1::RankCandidatesResponse& response,
                         const v1::RankCandidatesRequest& request) {
-  // As they are, of either sign.
+  // With NONE weights are the logits.
   const bool any_sign = request.activation_kind() == v1::ACTIVATION_KIND_NONE;
   for (int c = 0; c < response.candidates_size(); ++c) {
     for (int e = 0; e < response.candidates(c).events_size(); ++e) {

@@ -1,5 +1,5 @@
-// Whether replies have the shapes that reports and pictures read them by: a
-// server of another version, or none of ours, may send anything.
+// Checks that replies have the shapes that reports and pictures rely on, since
+// a server of another version, or another program, may send anything.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_REPLY_SHAPES_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_REPLY_SHAPES_H_
 
@@ -12,23 +12,25 @@
 
 namespace attendant {
 
-// The reason of what these return but OK: Internal, naming the reply's field.
+// The reason of the errors of CheckShape, which are Internal and name the
+// reply's field.
 inline constexpr absl::string_view kMalformedReply = "MALFORMED_REPLY";
 
-// An output for each of the `token_count` tokens; weights, of at least one head
-// where the request includes them, of those by the `attended_count` that they
-// attend to, finite and not negative.
+// Returns OK if there is an output for each of `token_count` tokens, weights of
+// at least one head if the request includes weights, and if each head's weights
+// are `token_count` x `attended_count`, finite and not negative.
 absl::Status CheckShape(const v1::ContextualizeResponse& response,
                         const v1::ContextualizeRequest& request,
                         std::size_t token_count, std::size_t attended_count);
 
-// Every event named is one of the request's; weights are finite and not
-// negative, unless the activation is NONE.
+// Returns OK if every event named is one of the request's, and if weights are
+// finite and not negative (any with activation NONE).
 absl::Status CheckShape(const v1::RankCandidatesResponse& response,
                         const v1::RankCandidatesRequest& request);
 
-// Each item has a weight by each of several heads, where the request includes
-// them; weights are finite and not negative, unless the activation is NONE.
+// Returns OK if each item has a weight by each head where the request includes
+// head weights and there are several heads, and if weights are finite and not
+// negative (any with activation NONE).
 absl::Status CheckShape(const v1::AttendResponse& response,
                         const v1::AttendRequest& request);
 

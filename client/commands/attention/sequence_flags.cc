@@ -31,7 +31,7 @@ absl::StatusOr<v1::HistoryEvent> ParseHistoryEvent(const std::string& flag) {
 absl::Status ReadHistory(const std::string& path, EventColumns columns,
                          const std::string& customer,
                          v1::RankCandidatesRequest& request) {
-  // The file of one customer needs no column that says so.
+  // A file of one customer's events needs no customer column.
   if (customer.empty()) columns.customer.clear();
   bool found = false;
   const auto visit = [&](const EventRow& row) -> absl::Status {

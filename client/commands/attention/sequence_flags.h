@@ -1,4 +1,4 @@
-// Flags and files of sequences, histories and models as messages.
+// Converts flags and files of sequences and histories to messages.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_SEQUENCE_FLAGS_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_SEQUENCE_FLAGS_H_
 
@@ -12,18 +12,18 @@
 
 namespace attendant {
 
-// "ID=TIME", split at the last '=', since ids may contain it; TIME as
-// ParseEventTime has it.
+// Parses "ID=TIME", split at the last '=' since ids may contain one. TIME is
+// parsed by ParseEventTime.
 absl::StatusOr<v1::HistoryEvent> ParseHistoryEvent(const std::string& flag);
 
-// Adds the rows of a CSV file; if `customer` is not empty, only those of that
-// customer. InvalidArgument, naming file and row, for what is not an id or a
-// time, or if no row is left.
+// Adds the rows of a CSV file to the request's history; if `customer` is not
+// empty, only the rows of that customer. InvalidArgument, naming file and row,
+// for a malformed id or time, or if no row was added.
 absl::Status ReadHistory(const std::string& path, EventColumns columns,
                          const std::string& customer,
                          v1::RankCandidatesRequest& request);
 
-// The rows of a .npy, .fvecs or .txt file as tokens.
+// Adds the rows of a .npy, .fvecs or .txt file as tokens.
 absl::Status ReadTokens(const std::string& path, v1::TokenSequence& sequence);
 
 }  // namespace attendant

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "client/commands/attention/mask_flags.h"
 #include "client/commands/shared/command.h"
 
 namespace attendant {
@@ -32,7 +35,8 @@ absl::string_view ApproximateSentence(v1::AttentionMethod method) {
   return method == v1::ATTENTION_METHOD_APPROXIMATE ? " APPROXIMATE." : "";
 }
 
-// "lens 81.0 %, fins 10.2 %": the mean over heads.
+// Returns what the token attends to most, by the mean weight over heads, as
+// "lens 81.0 %, fins 10.2 %".
 std::string MostAttended(const v1::ContextualizeResponse& response, int token,
                          const std::vector<std::string>& attended) {
   const int count = response.head_weights(0).column_count();
@@ -65,7 +69,7 @@ std::string MostAttended(const v1::ContextualizeResponse& response, int token,
   return texts.empty() ? "nothing" : absl::StrJoin(texts, ", ");
 }
 
-// Why a query for candidates found none.
+// Says why a query for candidates found none.
 std::string NoCandidates(const v1::RankCandidatesRequest& request) {
   const v1::CandidateQuery& query = request.candidates().query();
   std::vector<std::string> masks;
@@ -79,11 +83,60 @@ std::string NoCandidates(const v1::RankCandidatesRequest& request) {
   if (masks.empty()) {
     return "No candidates: no item has a key in this field.\n";
   }
-  const std::string last = masks.back();
-  masks.pop_back();
   return absl::StrCat(
       "No candidates: no item with a key in this field is left by ",
-      absl::StrJoin(masks, ", "), masks.empty() ? "" : " and ", last, ".\n");
+      ListOf(std::move(masks)), ".\n");
+}
+
+// Returns the events that are shown with a candidate, as in "lens 90.0 %",
+// "towel 8.0 % in 2 events": events of one name are added up, at the place of
+// the first.
+std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
+                                     const v1::RankedCandidate& candidate,
+                                     const RankReportOptions& options,
+                                     bool shares) {
+  struct Named {
+    std::string name;
+    double weight = 0;
+    int event_count = 0;
+  };
+  std::vector<Named> all;
+  for (int e = 0; e < ShownEvents(candidate, options.because_count); ++e) {
+    const v1::EventAttribution& event = candidate.events(e);
+    const std::string name = EventName(request, event, options.names);
+    auto named = std::find_if(all.begin(), all.end(), [&](const Named& other) {
+      return other.name == name;
+    });
+    if (named == all.end()) named = all.insert(all.end(), {.name = name});
+    named->weight += event.weight();
+    ++named->event_count;
+  }
+  std::vector<std::string> texts;
+  for (const Named& named : all) {
+    texts.push_back(absl::StrCat(
+        named.name, " ",
+        shares ? FormatShare(named.weight) : FormatNumber(named.weight),
+        named.event_count == 1
+            ? ""
+            : absl::StrCat(" in ", CountOf(named.event_count, "event"))));
+  }
+  return texts;
+}
+
+// Joins the texts by commas in lines of at most kWideColumn columns, unless a
+// text is longer alone. Returns at least one line.
+std::vector<std::string> InLines(const std::vector<std::string>& texts) {
+  std::vector<std::string> lines(1);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    const std::string text =
+        absl::StrCat(texts[i], i + 1 == texts.size() ? "" : ",");
+    if (!lines.back().empty() &&
+        DisplayWidth(lines.back()) + 1 + DisplayWidth(text) > kWideColumn) {
+      lines.emplace_back();
+    }
+    absl::StrAppend(&lines.back(), lines.back().empty() ? "" : " ", text);
+  }
+  return lines;
 }
 
 }  // namespace
@@ -133,21 +186,19 @@ std::string RankReport(const v1::RankCandidatesRequest& request,
     Table table({{.title = "#", .align = Align::kRight, .tone = Tone::kDim},
                  {.title = "item"},
                  {.title = "score", .align = Align::kRight},
-                 {.title = "because of", .max_width = kWideColumn}});
+                 {.title = "because of",
+                  .max_width = std::numeric_limits<int>::max()}});
     std::int64_t rank = 0;
     for (const v1::RankedCandidate& candidate : response.candidates()) {
-      std::vector<std::string> events;
-      for (int e = 0; e < ShownEvents(candidate, options.because_count); ++e) {
-        const v1::EventAttribution& event = candidate.events(e);
-        events.push_back(absl::StrCat(EventName(request, event, names), " ",
-                                      shares ? FormatShare(event.weight())
-                                             : FormatNumber(event.weight())));
-      }
+      const std::vector<std::string> because =
+          InLines(NamedEvents(request, candidate, options, shares));
       const auto named = names.find(candidate.id());
       table.AddRow({FormatCount(++rank),
                     named == names.end() ? candidate.id() : named->second,
-                    absl::StrFormat("%.4g", candidate.score()),
-                    absl::StrJoin(events, ", ")});
+                    absl::StrFormat("%.4g", candidate.score()), because[0]});
+      for (std::size_t i = 1; i < because.size(); ++i) {
+        table.AddRow({"", "", "", because[i]});
+      }
     }
     text = absl::StrCat(
         table.Format(options.style), "\n",

@@ -1,4 +1,4 @@
-// Attention over sequences and histories as a person reads it.
+// Formats attention over sequences and histories for people.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_SEQUENCE_REPORT_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_SEQUENCE_REPORT_H_
 
@@ -10,20 +10,21 @@
 
 namespace attendant {
 
-// A table of the tokens with what they attend to most, if the weights are
-// there, and their outputs; then a sentence on the cost.
+// Returns a table of the tokens with their outputs and, if the reply has
+// weights, what each attends to most; then a sentence on the cost.
 std::string ContextReport(const v1::ContextualizeResponse& response,
                           const TokenNames& names, const Style& style);
 
 struct RankReportOptions {
   ItemNames names = {};
-  // Events shown with each candidate, of those named.
+  // The most events shown with each candidate.
   int because_count = 3;
   Style style = {};
 };
 
-// A table of the candidates with their scores and the events that earned them;
-// then sentences on later events and unknown items.
+// Returns a table of the candidates with their scores and the events that
+// earned them, followed by sentences on the cost, masked events and unknown
+// items.
 std::string RankReport(const v1::RankCandidatesRequest& request,
                        const v1::RankCandidatesResponse& response,
                        const RankReportOptions& options);

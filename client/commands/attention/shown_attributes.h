@@ -1,4 +1,4 @@
-// What --show asks for.
+// Explains errors of --show.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ATTENTION_SHOWN_ATTRIBUTES_H_
 #define ATTENDANT_CLIENT_COMMANDS_ATTENTION_SHOWN_ATTRIBUTES_H_
 
@@ -10,9 +10,10 @@
 
 namespace attendant {
 
-// The error of a request that asked for these attributes. Where the catalog
-// declares none of such a name, it says so of --show, and which there are; it
-// is `error` otherwise. Asks the server for the catalog.
+// Returns the error of a request that asked for the attributes `shown`. If the
+// catalog does not declare one of them, the error is about --show and names the
+// attributes that exist; otherwise, it is `error`. Reads the catalog's schema
+// from the server.
 absl::Status ErrorOfShown(const absl::Status& error,
                           const std::vector<std::string>& shown,
                           const std::string& catalog, Client& client);

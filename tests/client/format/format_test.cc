@@ -71,7 +71,8 @@ TEST(TextTest, FormatsNumbers) {
   EXPECT_EQ(FormatShare(1), "100.0 %");
   EXPECT_EQ(FormatShare(0.3142), "31.4 %");
   EXPECT_EQ(FormatShare(0.000042), "0.0042 %");
-  EXPECT_EQ(FormatShare(1e-12), "1.0e-10 %");
+  EXPECT_EQ(FormatShare(1.04e-5), "0.0010 %");
+  EXPECT_EQ(FormatShare(1e-12), "<0.001 %");
   EXPECT_EQ(FormatNumber(-0.5), "-0.5");
   EXPECT_EQ(FormatNumber(-0.0), "0");
 }

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "client/commands/attention/mask_flags.h"
+
 namespace attendant {
 namespace {
 
@@ -43,8 +45,9 @@ TEST(AttendReportTest, DrawsWeightsAndStatesTheMass) {
             "1  85123A  CAFÉ CLOCK  50.0 %  ████████████████████   2.000\n"
             "2  7                   25.0 %  ██████████            -1.500\n"
             "\n"
-            "These 2 hold 31.4 % of the catalog's attention (exact); shortlist "
-            "62.0 %. Effective items: 214 of 3,659.\n"
+            "These 2 hold 31.4 % of the catalog's attention (exact). Weights "
+            "are shares of the shortlist, which holds 62.0 %. Effective items: "
+            "214 of 3,659.\n"
             "Temperature 0.21, COSINE over \"events\". Weights sum to 1 over "
             "the shortlist.\n");
 }
@@ -132,6 +135,11 @@ TEST(AttendReportTest, SaysTheInclusionProbabilitiesGivenKappa) {
   EXPECT_THAT(report, HasSubstr("    50.0 %     87.5 %\n"));
   EXPECT_THAT(report, HasSubstr("    25.0 %     62.5 %\n"));
   EXPECT_THAT(report, HasSubstr(", kappa -1.5."));
+  EXPECT_THAT(report,
+              HasSubstr("\nItems are in the order drawn. \"drawn with\" is the "
+                        "probability of a draw, given those before it; "
+                        "\"inclusion\" is the probability that the item is in "
+                        "the slate, given kappa, "));
 }
 
 TEST(AttendReportTest, OtherActivationsAreNoShares) {
@@ -141,6 +149,51 @@ TEST(AttendReportTest, OtherActivationsAreNoShares) {
   EXPECT_THAT(report, HasSubstr("Weights are the logits"));
   EXPECT_THAT(report, Not(HasSubstr("sum to 1")));
   EXPECT_THAT(report, Not(HasSubstr("50.0 %")));
+}
+
+TEST(AttendReportTest, SigmoidsNearOneAreToldApart) {
+  v1::AttendResponse response = TwoItems();
+  response.set_activation_kind(v1::ACTIVATION_KIND_SIGMOID);
+  for (int i = 0; i < 2; ++i) {
+    response.mutable_items(i)->set_logit(20 - 5 * i);
+    response.mutable_items(i)->set_weight(1);
+  }
+  EXPECT_THAT(AttendReport(response, {}), AllOf(HasSubstr("  1 - 2.1e-09  "),
+                                                HasSubstr("  1 - 3.1e-07  ")));
+  response.mutable_items(0)->set_logit(1000);
+  response.mutable_items(1)->set_weight(0.75);
+  EXPECT_THAT(AttendReport(response, {}), AllOf(HasSubstr("85123A       1  "),
+                                                HasSubstr("7         0.75")));
+}
+
+TEST(AttendReportTest, AnIntervalWithoutWidthIsNotWrittenAsARange) {
+  v1::AttendResponse response = TwoItems();
+  v1::Mass* mass = response.mutable_returned_mass();
+  mass->set_method(v1::MASS_METHOD_ESTIMATE);
+  mass->set_lower_bound(0.31399);
+  mass->set_upper_bound(0.31401);
+  v1::Interval* interval = response.mutable_effective_item_count_interval();
+  interval->set_method(v1::MASS_METHOD_ESTIMATE);
+  interval->set_lower_bound(214.1);
+  interval->set_upper_bound(214.4);
+  EXPECT_THAT(AttendReport(response, {}),
+              AllOf(HasSubstr("attention (estimate, within 0.1 %)."),
+                    HasSubstr("214 of 3,659 (estimate, within 1).")));
+  mass->set_method(v1::MASS_METHOD_BOUND);
+  response.set_effective_item_count(2);
+  interval->set_lower_bound(1.99);
+  interval->set_upper_bound(2.01);
+  EXPECT_THAT(
+      AttendReport(response, {}),
+      AllOf(HasSubstr("31.4 % of the catalog's attention (bound, within 0.1 %"),
+            HasSubstr("2.0 of 3,659 (estimate, within 0.1).")));
+}
+
+TEST(AttendReportTest, OtherScopesAreNoSharesOfTheShortlist) {
+  v1::AttendResponse response = TwoItems();
+  response.set_weight_scope(v1::WEIGHT_SCOPE_CATALOG);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("(exact). The shortlist holds 62.0 %."));
 }
 
 TEST(AttendReportTest, SaysWhenTheCapWasReached) {
@@ -215,7 +268,25 @@ TEST(AttendReportTest, SaysWhereTheLogPartitionLies) {
 TEST(AttendReportTest, SaysWhenNothingWasEligible) {
   v1::AttendResponse response = TwoItems();
   response.clear_items();
-  EXPECT_THAT(AttendReport(response, {}), HasSubstr("Nothing was eligible"));
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("Nothing was eligible: the catalog has no items.\n"));
+  response.mutable_stats()->set_item_count(5000);
+  EXPECT_THAT(AttendReport(response, {}),
+              HasSubstr("none of 5,000 items has a key in \"events\".\n"));
+  EXPECT_THAT(AttendReport(response, {.masks = {"--filter", "--deny"}}),
+              HasSubstr("of 5,000 items, none with a key in \"events\" is left "
+                        "by --filter and --deny.\n"));
+}
+
+TEST(AttendReportTest, MasksAreThoseOfTheRequest) {
+  v1::AttendRequest request;
+  EXPECT_THAT(MasksOf(request), testing::IsEmpty());
+  request.mutable_query()->mutable_examples()->set_exclude_examples(true);
+  request.set_filter("price < 5");
+  request.mutable_allow_list();
+  request.mutable_deny_list();
+  EXPECT_EQ(ListOf(MasksOf(request)),
+            "--filter, --allow, --deny and the examples");
 }
 
 TEST(AttendReportTest, ListsUnknownExamplesAndThePooledValue) {

@@ -84,6 +84,46 @@ TEST(SequenceReportTest, SaysWhatEarnedEachCandidate) {
               testing::HasSubstr("6 pairs scored. APPROXIMATE.\n"));
 }
 
+TEST(SequenceReportTest, AddsUpTheEventsOfAnItem) {
+  const auto request = Parse<v1::RankCandidatesRequest>(R"pb(
+    history { item_id: "lens" }
+    history { item_id: "fins" }
+    history { item_id: "lens" }
+  )pb");
+  const auto response = Parse<v1::RankCandidatesResponse>(R"pb(
+    candidates {
+      id: "camera"
+      score: 12.5
+      events { index: 0 weight: 0.5 }
+      events { index: 1 weight: 0.25 }
+      events { index: 2 weight: 0.25 }
+    }
+  )pb");
+  EXPECT_THAT(RankReport(request, response, {}),
+              testing::HasSubstr("  lens 75.0 % in 2 events, fins 25.0 %\n"));
+}
+
+TEST(SequenceReportTest, ManyEventsTakeSeveralLines) {
+  v1::RankCandidatesRequest request;
+  v1::RankCandidatesResponse response;
+  v1::RankedCandidate* candidate = response.add_candidates();
+  candidate->set_id("camera");
+  for (int i = 0; i < 3; ++i) {
+    request.add_history()->set_item_id(
+        std::string(60, static_cast<char>('a' + i)));
+    v1::EventAttribution* event = candidate->add_events();
+    event->set_index(i);
+    event->set_weight(0.25);
+  }
+  EXPECT_EQ(RankReport(request, response, {}),
+            "#  item    score  because of\n"
+            "1  camera      0  " +
+                std::string(60, 'a') + " 25.0 %,\n" + std::string(18, ' ') +
+                std::string(60, 'b') + " 25.0 %,\n" + std::string(18, ' ') +
+                std::string(60, 'c') +
+                " 25.0 %\n\n1 candidate, 3 events; 0 pairs scored.\n");
+}
+
 TEST(SequenceReportTest, SaysWhatLeftNoCandidate) {
   auto request = Parse<v1::RankCandidatesRequest>(R"pb(
     candidates { query { exclude_events: false } }
