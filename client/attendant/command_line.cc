@@ -12,6 +12,7 @@
 #include <numeric>
 #include <sstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -30,7 +31,7 @@
 namespace attendant {
 namespace {
 
-// The verbs of a command, with commas between.
+// Returns the verbs of a command, separated by commas.
 std::string Verbs(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* verb :
@@ -40,7 +41,8 @@ std::string Verbs(const CLI::App& command) {
   return absl::StrJoin(names, ", ");
 }
 
-// Letters to insert, leave out or replace until one is the other.
+// Returns the number of letters to insert, delete or replace to turn one into
+// the other (the Levenshtein distance).
 std::size_t EditDistance(absl::string_view one, absl::string_view other) {
   std::vector<std::size_t> row(other.size() + 1);  // to each start of other
   std::iota(row.begin(), row.end(), std::size_t{0});
@@ -55,13 +57,31 @@ std::size_t EditDistance(absl::string_view one, absl::string_view other) {
   return row.back();
 }
 
-// A flag of the command, or of all, that is spelt nearly so; none where there
-// is none.
+// The most edits by which a misspelled name may differ from the one meant.
+std::size_t MaxEdits(absl::string_view name) {
+  return std::min<std::size_t>(2, name.size() / 2);
+}
+
+// Names of flags elsewhere for flags of ours.
+constexpr std::pair<absl::string_view, absl::string_view> kFlagsElsewhere[] = {
+    {"--query", "--text"},    {"--q", "--text"},
+    {"--limit", "--results"}, {"--top", "--results"},
+    {"--top-k", "--results"}, {"--topk", "--results"},
+    {"--count", "--results"}, {"--k", "--results"},
+};
+
+// Returns the flag of the command or its parents whose name is most like that
+// of `word`, or that is called so elsewhere; "" if there is none.
 std::string FlagLike(const std::string& word, const CLI::App* command) {
-  constexpr std::size_t kMaxEdits = 2;
   const std::string name = word.substr(0, word.find('='));
+  for (const auto& [elsewhere, ours] : kFlagsElsewhere) {
+    if (name == elsewhere &&
+        command->get_option_no_throw(std::string(ours)) != nullptr) {
+      return std::string(ours);
+    }
+  }
   std::string nearest;
-  std::size_t least = kMaxEdits + 1;
+  std::size_t least = MaxEdits(name.substr(2)) + 1;
   for (; command != nullptr; command = command->get_parent()) {
     for (const CLI::Option* option : command->get_options()) {
       for (const std::string& long_name : option->get_lnames()) {
@@ -76,11 +96,15 @@ std::string FlagLike(const std::string& word, const CLI::App* command) {
   return nearest;
 }
 
-// The words that a command does not take.
+// Returns the message about words that a command does not take.
 std::string NotExpected(const std::vector<std::string>& words,
                         const CLI::App* command) {
   std::string message =
       absl::StrCat("not expected: ", absl::StrJoin(words, " "));
+  if (command->get_option_no_throw("--text") != nullptr &&
+      !words[0].starts_with("-")) {
+    return absl::StrCat(message, " (a text to look for goes after --text)");
+  }
   for (const std::string& word : words) {
     if (!word.starts_with("--")) continue;
     const std::string flag = FlagLike(word, command);
@@ -90,11 +114,49 @@ std::string NotExpected(const std::vector<std::string>& words,
   return message;
 }
 
-// Prints help or version, or what is wrong with the command line.
+// Returns the message about a word in place of a verb, or about none.
+std::string VerbMissing(const std::vector<std::string>& words,
+                        const CLI::App& command) {
+  const std::string verbs = absl::StrCat("want a verb: ", Verbs(command));
+  if (words.empty()) return verbs;
+  const std::string& word = words.front();
+  std::string nearest;
+  std::size_t least = MaxEdits(word) + 1;
+  for (const CLI::App* verb :
+       command.get_subcommands([](const CLI::App*) { return true; })) {
+    const std::size_t edits = EditDistance(word, verb->get_name());
+    if (edits >= least) continue;
+    least = edits;
+    nearest = verb->get_name();
+  }
+  return absl::StrCat(
+      "got '", word, "'",
+      nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)"),
+      ", ", verbs);
+}
+
+// Appends the flags of all commands to the help of each.
+void NameGlobalFlags(const std::string& names, CLI::App& command) {
+  for (CLI::App* verb :
+       command.get_subcommands([](const CLI::App*) { return true; })) {
+    verb->footer(absl::StrCat(verb->get_footer(),
+                              "\n\nFlags of all commands, which `attendant "
+                              "--help` explains:\n  ",
+                              names));
+    NameGlobalFlags(names, *verb);
+  }
+}
+
+// Prints help or version, or what is wrong with the command line, and returns
+// the exit status.
 int Exit(const CLI::App& app, const CLI::ParseError& error, bool json) {
   std::ostringstream out;
   std::ostringstream err;
-  if (app.exit(error, out, err) == 0) {
+  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
+  // Help on a verb that does not exist would be help on all of them.
+  const bool no_such_verb = app.get_subcommands().empty() && !rest.empty() &&
+                            !rest.front().starts_with("-");
+  if (app.exit(error, out, err) == 0 && !no_such_verb) {
     Print(out.str());
     return std::fflush(stdout) == 0 ? kExitOk : kExitRefused;
   }
@@ -104,19 +166,16 @@ int Exit(const CLI::App& app, const CLI::ParseError& error, bool json) {
     command = command->get_subcommands().front();
     absl::StrAppend(&name, " ", command->get_name());
   }
-  const std::string verbs = Verbs(*command);
   std::string message = error.what();
   const bool verb_missing =
-      !verbs.empty() &&
+      !Verbs(*command).empty() &&
       error.get_exit_code() == static_cast<int>(CLI::ExitCodes::RequiredError);
-  const std::vector<std::string> rest = app.remaining(/*recurse=*/true);
-  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
-    // CLI11 says them from the last to the first.
+  if (verb_missing || no_such_verb) {
+    message = VerbMissing(rest, *command);
+  } else if (error.get_exit_code() ==
+             static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    // CLI11 names the words from the last to the first.
     message = NotExpected(rest, command);
-  } else if (verb_missing) {
-    message = absl::StrCat(
-        rest.empty() ? "" : absl::StrCat("got '", rest.front(), "', "),
-        "want a verb: ", verbs);
   }
   if (json) {
     Print(ErrorJson(UsageError(message)));
@@ -130,7 +189,8 @@ int Exit(const CLI::App& app, const CLI::ParseError& error, bool json) {
 }  // namespace
 
 int RunCommandLine(int argc, char** argv) {
-  // A reader that goes away ends us quietly, whatever we inherited.
+  // Ends quietly when a reader of the output goes away, whatever disposition
+  // of the signal we inherited.
   std::signal(SIGPIPE, SIG_DFL);
   SilenceGrpc();
   Context context;
@@ -147,10 +207,10 @@ int RunCommandLine(int argc, char** argv) {
   AddConnectionFlags(app, context.connection);
   app.add_flag("--json", context.json,
                "Print one JSON document on standard output, {\"error\": ...} "
-               "of what fails, but for --help and --version");
+               "on failure. Does not apply to --help and --version");
   app.add_option("--timeout", context.timeout_seconds,
-                 "Seconds to wait for each answer; work on snapshots has as "
-                 "long as it takes")
+                 "Seconds to wait for each answer; work on snapshots is not "
+                 "limited")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""))
       ->capture_default_str();
   app.require_subcommand(1);
@@ -172,14 +232,25 @@ int RunCommandLine(int argc, char** argv) {
       "  attendant catalog create shop --from fit/events\n"
       "  attendant items import shop --from fit/events\n"
       "  attendant attend shop --like 85123A\n\n"
-      "Exit status: 0 done; 1 the server or the data refused; 2 usage; 3 the "
-      "server can't be\nreached, or says nothing within --timeout; an answer "
-      "that takes longer than that: 1.");
-  // There is no such column where rows are in time order.
+      "Exit status: 0 success; 1 the server refused, the data is bad, or an "
+      "answer took\nlonger than --timeout; 2 the command line is wrong; 3 the "
+      "server can't be reached,\nor says nothing within --timeout.");
+  // An empty --time-column says that rows are in time order.
   RefuseEmptyValues(app, {"--time-column"});
+  NameGlobalFlags(
+      "--server --json --timeout --ca --client-cert --client-key "
+      "--auth-token-file",
+      app);
+  // `attendant help VERB` is `attendant VERB --help`.
+  std::vector<char*> words(argv, argv + argc);
+  std::string help = "--help";
+  if (argc > 1 && absl::string_view(argv[1]) == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back(help.data());
+  }
   try {
     RefuseEmptyAssignments(argc, argv);
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(words.size()), words.data());
   } catch (const CLI::ParseError& error) {
     return Exit(app, error, AsksForJson(argc, argv));
   } catch (const std::exception& error) {

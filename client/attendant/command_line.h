@@ -1,4 +1,4 @@
-// The command line as a whole.
+// The entry point of the program `attendant`.
 #ifndef ATTENDANT_CLIENT_ATTENDANT_COMMAND_LINE_H_
 #define ATTENDANT_CLIENT_ATTENDANT_COMMAND_LINE_H_
 

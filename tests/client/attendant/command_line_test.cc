@@ -116,6 +116,51 @@ TEST(CommandLineTest, WhatIsNotExpectedIsSaidAsTyped) {
               HasSubstr("not expected: bag --colour\n"));
 }
 
+TEST(CommandLineTest, FlagsOfOtherProgramsNameOurs) {
+  for (const auto& [flag, ours] :
+       {std::pair{"--query", "--text"}, std::pair{"--limit", "--results"},
+        std::pair{"--top", "--results"}}) {
+    EXPECT_THAT(RunLine({"attend", "shop", flag, "3"}).err,
+                HasSubstr(absl::StrCat("not expected: ", flag,
+                                       " 3 (did you mean ", ours, "?)\n")));
+  }
+  EXPECT_THAT(RunLine({"attend", "shop", "--like", "a", "--kk", "3"}).err,
+              HasSubstr("not expected: --kk 3\n"));
+  // `items list` has neither --text nor --results.
+  EXPECT_THAT(RunLine({"items", "list", "shop", "--limit", "3"}).err,
+              HasSubstr("not expected: --limit 3\n"));
+}
+
+TEST(CommandLineTest, AWordWhereATextWasMeantNamesTheFlag) {
+  EXPECT_THAT(RunLine({"attend", "shop", "alarm clock"}).err,
+              HasSubstr("not expected: alarm clock (a text to look for goes "
+                        "after --text)\n"));
+}
+
+TEST(CommandLineTest, AMisspelledVerbIsNoHelp) {
+  const Ended misspelled = RunLine({"atend", "shop"});
+  EXPECT_EQ(misspelled.exit_status, kExitUsage);
+  EXPECT_THAT(misspelled.err,
+              HasSubstr("got 'atend' (did you mean attend?), want a verb: "));
+  const Ended unknown = RunLine({"attend-load", "--help"});
+  EXPECT_EQ(unknown.exit_status, kExitUsage);
+  EXPECT_THAT(unknown.err, HasSubstr("got 'attend-load', want a verb: "));
+  EXPECT_THAT(RunLine({"catalog", "destroy"}).err,
+              HasSubstr("got 'destroy', want a verb: create, "));
+}
+
+TEST(CommandLineTest, HalfLivesAreInDaysToo) {
+  const std::vector<std::string> attend = {"attend", "shop", "--like", "a",
+                                           "--decay"};
+  for (const char* decay : {"added=d", "added=-1d", "added=30", "added=nand"}) {
+    std::vector<std::string> words = attend;
+    words.push_back(decay);
+    const Ended ended = RunLine(words);
+    EXPECT_EQ(ended.exit_status, kExitUsage) << decay;
+    EXPECT_THAT(ended.err, HasSubstr("a duration such as 30d or 72h")) << decay;
+  }
+}
+
 // Whatever the catalog holds: before a server is asked.
 TEST(CommandLineTest, FlagsThatExcludeEachOtherAreAMatterOfUsage) {
   const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
@@ -252,6 +297,31 @@ TEST(CommandLineTest, EveryGroupHasExamples) {
        {"catalog", "alias", "snapshot", "items", "fit", "model"}) {
     EXPECT_THAT(HelpOf({group}),
                 HasSubstr(absl::StrCat("Examples:\n  attendant ", group, " ")));
+  }
+}
+
+TEST(CommandLineTest, HelpIsAVerbToo) {
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"catalog", "create"}, {}}) {
+    std::vector<std::string> words = verb;
+    words.insert(words.begin(), "help");
+    CaptureStdout();
+    EXPECT_EQ(RunLine(words).exit_status, kExitOk);
+    const std::string printed = GetCapturedStdout();
+    EXPECT_EQ(printed, HelpOf(verb));
+  }
+}
+
+TEST(CommandLineTest, HelpOnAVerbNamesTheFlagsOfAll) {
+  for (const std::vector<std::string>& verb :
+       {std::vector<std::string>{"attend"}, {"catalog", "create"}}) {
+    const std::string help = HelpOf(verb);
+    for (const char* flag :
+         {"--server", "--json", "--timeout", "--ca", "--client-cert",
+          "--client-key", "--auth-token-file"}) {
+      EXPECT_THAT(help.substr(help.find("Flags of all commands")),
+                  HasSubstr(flag));
+    }
   }
 }
 
