@@ -30,8 +30,8 @@ struct Free {
 template <typename T>
 using Owned = std::unique_ptr<T, Free>;
 
-// A TCP connection that waits for no byte longer than kPatienceSeconds; null if
-// there is none.
+// Opens a TCP connection that waits at most kPatienceSeconds for each byte.
+// Returns null if that fails.
 Owned<BIO> ConnectTo(const std::string& address) {
   Owned<BIO> connection(BIO_new_connect(address.c_str()));
   if (connection == nullptr) return nullptr;
@@ -51,8 +51,8 @@ Owned<BIO> ConnectTo(const std::string& address) {
   return connection;
 }
 
-// Of several names, each with a certificate, a server shows the one it is asked
-// for by. TLS has addresses asked for by none.
+// A server with a certificate for each of several names shows the one whose
+// name is requested (SNI). TLS does not allow addresses as such names.
 void AskFor(const std::string& host, SSL* ssl) {
   in_addr v4 = {};
   in6_addr v6 = {};
@@ -75,7 +75,8 @@ absl::StatusOr<absl::Time> CertificateExpiry(const std::string& address) {
     BIO_up_ref(connection.get());
     SSL_set_bio(ssl.get(), connection.get(), connection.get());
     AskFor(BareHostOf(address), ssl.get());
-    // It may fail for what we did not show; the server has shown its own then.
+    // May fail because we show no certificate; the server has shown its own by
+    // then.
     SSL_connect(ssl.get());
     certificate.reset(SSL_get1_peer_certificate(ssl.get()));
   }
@@ -93,8 +94,8 @@ Finding ExamineExpiry(absl::Time expiry, absl::Time now) {
   const std::string when =
       absl::FormatTime(absl::RFC3339_sec, expiry, absl::UTCTimeZone());
   constexpr char kAdvice[] =
-      "put a new one into the files of --tls-cert and --tls-key: it is taken "
-      "without a restart (docs/operations.md, TLS)";
+      "put a new one into the files of --tls-cert and --tls-key: the server "
+      "loads it without a restart (docs/operations.md, TLS)";
   if (expiry <= now) {
     return {"certificate", Verdict::kFailure, absl::StrCat("expired at ", when),
             kAdvice};

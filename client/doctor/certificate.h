@@ -1,4 +1,4 @@
-// The TLS certificate that a server shows.
+// Examines the TLS certificate that a server shows.
 #ifndef ATTENDANT_CLIENT_DOCTOR_CERTIFICATE_H_
 #define ATTENDANT_CLIENT_DOCTOR_CERTIFICATE_H_
 
@@ -10,12 +10,12 @@
 
 namespace attendant {
 
-// When the certificate of the server at HOST:PORT ends, whoever signed it, also
-// if it is refused for that or asks for one of the client's. Unavailable if
-// none is shown within some seconds.
+// Returns when the certificate of the server at HOST:PORT expires. Does not
+// verify the certificate, and works with a server that asks for a client's
+// certificate. Unavailable if none is shown within some seconds.
 absl::StatusOr<absl::Time> CertificateExpiry(const std::string& address);
 
-// A warning from 14 days before `expiry` on, a failure after it.
+// Returns a warning from 14 days before `expiry` on, a failure after it.
 Finding ExamineExpiry(absl::Time expiry, absl::Time now);
 
 }  // namespace attendant

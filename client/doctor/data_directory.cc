@@ -38,7 +38,7 @@ constexpr double kLittleShare = 0.1;
 constexpr int kSyncCount = 5;
 constexpr absl::Duration kSlowSync = absl::Milliseconds(20);
 
-// The directory, or the nearest above it that exists.
+// Returns the directory, or its nearest parent that exists.
 std::filesystem::path Existing(const std::string& path) {
   std::error_code error;
   std::filesystem::path at = std::filesystem::absolute(path, error);
@@ -48,7 +48,7 @@ std::filesystem::path Existing(const std::string& path) {
   return at;
 }
 
-// What keeps this process out of a directory, and who may go in.
+// Says why this process can't use a directory, and who can.
 Finding AccessRefused(const std::string& path,
                       const std::filesystem::path& existing, bool exists) {
   const int error = errno;
@@ -69,7 +69,7 @@ Finding AccessRefused(const std::string& path,
         absl::StrCat("let its owner in: chmod u+rwx ", path,
                      "; or make it another's: chown -R USER ", path);
   } else {
-    // As it should be: what attendantd stores is for its user.
+    // That is as it should be: only attendantd's user may read its files.
     const std::string owner = UserName(status.st_uid);
     finding.verdict = Verdict::kWarning;
     absl::StrAppend(&finding.text, ", as it is ", owner, "'s");
@@ -116,8 +116,8 @@ Finding ExamineFormat(const std::string& path) {
   return {.subject = "format", .text = absl::StrCat("version ", **version)};
 }
 
-// The process that has locked the file, as the kernel lists it; 0: none. Taking
-// the lock for a look could get into a server's way.
+// Returns the id of the process that has locked the file, from the kernel's
+// list, or 0. Trying to take the lock could keep a server from starting.
 std::int64_t LockHolder(const std::string& path) {
   struct stat file;
   if (stat(path.c_str(), &file) != 0) return 0;
@@ -139,7 +139,7 @@ Finding ExamineHolder(const std::string& path, bool server_answers) {
   const std::int64_t pid = HolderOf(path);
   if (pid == 0 && server_answers) {
     return {"held by", Verdict::kWarning, "nobody, though the server answers",
-            "look which --data-dir the server was given: it has another one"};
+            "the server has another directory: see its --data-dir"};
   }
   return {.subject = "held by",
           .text = pid == 0 ? "nobody" : absl::StrCat("process ", pid)};
@@ -182,23 +182,23 @@ Finding ExamineFileSystem(const std::filesystem::path& existing) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:
       return {"file system", Verdict::kWarning, "in memory",
-              "all that is stored is lost with the machine: give a directory "
-              "on a disk"};
+              "everything stored is lost with the machine: use a directory on "
+              "a disk"};
     case NFS_SUPER_MAGIC:
     case SMB_SUPER_MAGIC:
     case 0xff534d42:  // CIFS
       return {"file system", Verdict::kWarning, "on a network",
-              "locks and syncs of network file systems can't be relied on: "
-              "give a directory on a local disk"};
+              "locks and syncs of network file systems are unreliable: use a "
+              "directory on a local disk"};
     case OVERLAYFS_SUPER_MAGIC:
       return {"file system", Verdict::kWarning, "a container's own layer",
-              "what is stored goes with the container: mount a volume"};
+              "everything stored is lost with the container: mount a volume"};
     default:
       return {.subject = "file system", .text = "local"};
   }
 }
 
-// The median of some, or nothing if a file can't be written.
+// Returns the median of several syncs, or nothing if a file can't be written.
 std::optional<absl::Duration> SyncTime(const std::filesystem::path& existing) {
   const std::string path =
       (existing / absl::StrCat(".doctor-", getpid())).string();

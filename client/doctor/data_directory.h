@@ -1,4 +1,4 @@
-// Whether a directory is one to give to attendantd.
+// Examines a data directory of attendantd.
 #ifndef ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_
 #define ATTENDANT_CLIENT_DOCTOR_DATA_DIRECTORY_H_
 
@@ -10,15 +10,16 @@
 
 namespace attendant {
 
-// Whether it is there or can be made and be written to, what format it has, who
-// holds it, whether its files can be used, what space the disk has, what file
-// system it is and how long a sync takes. Leaves the directory as it is but for
-// a file that it removes again, also while a server has it open.
-// `server_answers`: on this machine, so that its directory is held.
+// Examines whether the directory exists or can be made, and can be written to;
+// its format; which process holds it; whether its files can be used; free
+// space; the file system; and how long a sync takes. Changes nothing but for a
+// temporary file, and is safe while a server has the directory open.
+// `server_answers` is true if a server on this machine answers: some process
+// should then hold the directory.
 std::vector<Finding> ExamineDataDirectory(const std::string& path,
                                           bool server_answers = false);
 
-// The process that has the directory open; 0: none.
+// Returns the id of the process that has the directory open, or 0.
 std::int64_t HolderOf(const std::string& path);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// What a look at one thing came to.
+// The result of examining one thing.
 #ifndef ATTENDANT_CLIENT_DOCTOR_FINDING_H_
 #define ATTENDANT_CLIENT_DOCTOR_FINDING_H_
 
@@ -14,10 +14,10 @@ enum class Verdict {
 };
 
 struct Finding {
-  std::string subject = {};  // as "memory"
+  std::string subject = {};  // such as "memory"
   Verdict verdict = Verdict::kOk;
-  std::string text = {};    // what there is
-  std::string advice = {};  // what to do; empty if nothing is
+  std::string text = {};    // what was found
+  std::string advice = {};  // what to do; empty if nothing needs to be done
 };
 
 }  // namespace attendant

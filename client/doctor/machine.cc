@@ -34,7 +34,7 @@ struct Processor {
   std::set<std::string> features;
 };
 
-// Of the first core.
+// Returns a field of the first core.
 Processor ReadProcessor(const std::string& root) {
   Processor processor;
   std::ifstream file(root + "/proc/cpuinfo");
@@ -50,7 +50,7 @@ Processor ReadProcessor(const std::string& root) {
   return processor;
 }
 
-// Cores that a control group allows, or infinity.
+// Returns the cores that a control group allows, or infinity.
 double CoreQuota(const std::string& root) {
   std::ifstream file(root + "/sys/fs/cgroup/cpu.max");
   double quota = 0;
@@ -91,8 +91,8 @@ Finding ExamineProcessor(const std::string& root) {
   return finding;
 }
 
-// The greatest difference of dot products between the kernels in use and the
-// scalar twin, by the sum of the products' sizes.
+// Returns the greatest difference between a dot product by the kernels in use
+// and by the scalar twin, relative to the sum of the products' magnitudes.
 double KernelDeviation() {
   constexpr std::int64_t kRows = 64;
   constexpr std::int64_t kDim = 131;
@@ -127,7 +127,7 @@ Finding ExamineKernels() {
                          "\", which this processor does not have"),
             "unset ATTENDANT_KERNELS: the best there are is chosen"};
   }
-  // See kernels.h for how many roundings there are.
+  // kernels.h says how many roundings there are.
   constexpr double kTolerance = 32 * std::numeric_limits<float>::epsilon();
   if (!(KernelDeviation() <= kTolerance)) {
     return {"kernels", Verdict::kFailure,
@@ -142,16 +142,16 @@ Finding ExamineKernels() {
   if (ActiveKernelLevel() == KernelLevel::kScalar) {
     finding.verdict = Verdict::kWarning;
     finding.advice = asked != nullptr
-                         ? "unset ATTENDANT_KERNELS: scans take many times as "
-                           "long as they need"
-                         : "take a processor with AVX2 or AVX-512: scans take "
-                           "many times as long on this one";
+                         ? "unset ATTENDANT_KERNELS: scans take many times "
+                           "longer than necessary"
+                         : "use a processor with AVX2 or AVX-512: scans take "
+                           "many times longer on this one";
   }
   return finding;
 }
 
-// Learns lists from keys about a few centres, and looks for a key: FAISS, and
-// what it is built on.
+// Trains an IVF index on keys around a few centres and searches for a key,
+// which tests FAISS and its BLAS library.
 absl::Status TryIndex() {
   constexpr std::int64_t kKeys = 2000;
   constexpr std::int64_t kDim = 16;
@@ -198,7 +198,7 @@ Finding ExamineFaiss() {
   }
   return {"FAISS", Verdict::kFailure,
           absl::StrCat(FaissVersion(), ": ", status.message()),
-          "install FAISS and its BLAS library anew, as "
+          "reinstall FAISS and its BLAS library, as "
           "scripts/install-packages does"};
 }
 

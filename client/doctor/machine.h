@@ -1,4 +1,4 @@
-// Whether this machine is one to run attendantd on.
+// Examines whether a machine is fit to run attendantd.
 #ifndef ATTENDANT_CLIENT_DOCTOR_MACHINE_H_
 #define ATTENDANT_CLIENT_DOCTOR_MACHINE_H_
 
@@ -9,10 +9,9 @@
 
 namespace attendant {
 
-// The processor, the kernels chosen and whether they agree with their scalar
-// twin, FAISS and whether a small index of it finds what is there, memory and
-// huge pages. `root` is where /proc and /sys are. Takes some tens of
-// milliseconds.
+// Examines the processor; the kernels in use, against their scalar twin; FAISS,
+// by searching a small index; memory; and huge pages. `root` contains /proc and
+// /sys. Takes some tens of milliseconds.
 std::vector<Finding> ExamineMachine(const std::string& root = "");
 
 }  // namespace attendant

@@ -16,8 +16,8 @@
 namespace attendant {
 namespace {
 
-// What a catalog's database and segment files keep open as it grows, and what
-// the server asks for before it makes one.
+// The files that the database and segments of a catalog keep open as it grows,
+// and that must be free when the server makes one.
 constexpr double kFilesPerCatalog = 40;
 constexpr double kFilesOfNewCatalog = 7;
 constexpr double kCatalogShare = 2.0 / 3;
@@ -80,7 +80,7 @@ Finding ExamineOwnOpenFiles() {
     return {kOpenFiles, Verdict::kWarning,
             "the system does not tell how many may be", ""};
   }
-  // A server raises its own to the most.
+  // A server raises its soft limit to the hard one.
   Finding finding = OpenFilesOf(limit.rlim_max == RLIM_INFINITY
                                     ? std::numeric_limits<double>::infinity()
                                     : static_cast<double>(limit.rlim_max),

@@ -1,4 +1,4 @@
-// How many files a server may have open.
+// Examines how many files a server may have open.
 #ifndef ATTENDANT_CLIENT_DOCTOR_OPEN_FILES_H_
 #define ATTENDANT_CLIENT_DOCTOR_OPEN_FILES_H_
 
@@ -12,16 +12,17 @@ namespace attendant {
 
 inline constexpr char kOpenFiles[] = "open files";
 
-// What a server of such a limit can hold; `open`: how many are, where that is
-// known. Infinity is no limit. Two thirds are for catalogs, as CheckOpenFiles
-// has it.
+// Says how many catalogs a server with this limit can hold. `open` is the
+// number of open files, if known. An infinite limit means none. Two thirds of
+// the limit are for catalogs, as in CheckOpenFiles.
 Finding OpenFilesOf(double limit, std::optional<double> open);
 
-// The same of a process, as /proc of `root` has it; nothing if it is not there.
+// Returns that finding for a process, from /proc in `root`; nothing if there is
+// no such process.
 std::optional<Finding> ExamineOpenFiles(std::int64_t pid,
                                         const std::string& root = "");
 
-// Of this process: a server may have another.
+// Returns that finding for this process. A server may have another limit.
 Finding ExamineOwnOpenFiles();
 
 }  // namespace attendant

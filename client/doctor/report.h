@@ -1,4 +1,4 @@
-// Findings, as people and programs read them.
+// Formats findings for people and programs.
 #ifndef ATTENDANT_CLIENT_DOCTOR_REPORT_H_
 #define ATTENDANT_CLIENT_DOCTOR_REPORT_H_
 
@@ -11,23 +11,24 @@
 
 namespace attendant {
 
-// What was looked at together.
+// Findings about one part, such as the machine.
 struct Examination {
   std::string title;
   std::vector<Finding> findings;
 };
 
-// The worst of all; kOk if there are none, or only skipped ones.
+// Returns the worst verdict; kOk if there are no findings, or only skipped
+// ones.
 Verdict WorstOf(std::span<const Examination> examinations);
 
-// A list a part, a mark before each finding and what to do below it, and a
-// sentence at the end.
+// Returns a list for each examination, with a mark before each finding and the
+// advice below it, and a summary at the end.
 std::string DoctorReport(std::span<const Examination> examinations,
                          const Style& style);
 
-// {"verdict": ..., "examinations": [{"title": ..., "findings": [{"subject",
-// "verdict", "text", "advice"}]}]}, verdicts being ok, skipped, warning and
-// failure.
+// Returns {"verdict": ..., "examinations": [{"title": ..., "findings":
+// [{"subject", "verdict", "text", "advice"}]}]}. A verdict is ok, skipped,
+// warning or failure.
 std::string DoctorJson(std::span<const Examination> examinations);
 
 }  // namespace attendant

@@ -35,7 +35,7 @@ constexpr char kTokenAdvice[] =
     "give a token for all catalogs with --auth-token-file, and a certificate "
     "with --client-cert where the server wants one";
 
-// By host and port: of a URL the library takes no IPv6 address.
+// Connects by host and port, since the library parses no IPv6 address in a URL.
 std::unique_ptr<httplib::ClientImpl> HttpClient(const ServerToExamine& server) {
   const ClientSecurity& security = server.security;
   const std::string host = BareHostOf(server.http);
@@ -50,8 +50,8 @@ std::unique_ptr<httplib::ClientImpl> HttpClient(const ServerToExamine& server) {
   return client;
 }
 
-// A page, whatever its status; no result if there is no answer. `token` may be
-// empty.
+// Gets a page, whatever its status; no result if there is no answer. `token`
+// may be empty.
 httplib::Result Get(const ServerToExamine& server, const std::string& path,
                     const std::string& token = "") {
   const std::unique_ptr<httplib::ClientImpl> client = HttpClient(server);
@@ -64,19 +64,26 @@ httplib::Result Get(const ServerToExamine& server, const std::string& path,
   return client->Get(path, headers);
 }
 
-// Where no page came.
-Finding Unreachable(const std::string& address, httplib::Error error) {
+// The finding about an HTTP port that sent no page.
+Finding Unreachable(const std::string& address, httplib::Error error,
+                    bool by_tls) {
   Finding finding = {
       "HTTP port", Verdict::kWarning,
       absl::StrCat(address, " can't be reached: "),
-      "say where it is with --http; attendantd --http-listen opens it"};
+      "name it with --http HOST:PORT; attendantd --http-listen opens it"};
   if (error == httplib::Error::SSLConnection ||
       error == httplib::Error::SSLServerVerification) {
     finding.text += "no TLS connection that both sides trust";
     finding.advice =
-        "see that its certificate has not expired, is of the authority in "
-        "--ca and has that name; where it speaks no TLS leave --ca out, and "
-        "where it asks for a certificate give --client-cert and --client-key";
+        "check that its certificate has not expired, is issued by the "
+        "authority in --ca and has that name; leave --ca out if the server has "
+        "no TLS; give --client-cert and --client-key if it asks for them";
+  } else if (error == httplib::Error::Read && !by_tls) {
+    // A TLS server closes a connection that speaks HTTP to it.
+    finding.text += "it takes connections but does not answer HTTP";
+    finding.advice =
+        "give --ca FILE if the server has TLS; otherwise name its HTTP port "
+        "with --http";
   } else {
     finding.text += error == httplib::Error::Connection
                         ? "no connection"
@@ -85,16 +92,46 @@ Finding Unreachable(const std::string& address, httplib::Error error) {
   return finding;
 }
 
-// As the server begins its warnings of a certificate that ends: ExpiryWarning.
+// The start of a server's warning that its certificate expires (ExpiryWarning).
 constexpr absl::string_view kOfCertificate = "the TLS certificate ";
 
-// `certificate_told`: what it warns of there is known.
+constexpr char kMemoryAdvice[] =
+    "delete catalogs or items, or raise attendantd --memory-limit";
+
+// Returns true if the server warns that its memory is full.
+bool IsOfMemory(absl::string_view warning) {
+  return absl::StartsWith(warning, "memory: ") ||
+         absl::StrContains(warning, "memory is full: ");
+}
+
+// Returns a warning about memory with its numbers of bytes in larger units.
+std::string WithUnits(const std::string& warning) {
+  static const std::regex pattern("\\b([0-9]{4,18})\\b( bytes)?");
+  std::string text;
+  auto rest = warning.cbegin();
+  for (std::sregex_iterator match(warning.begin(), warning.end(), pattern);
+       match != std::sregex_iterator(); ++match) {
+    std::int64_t bytes = 0;
+    if (!absl::SimpleAtoi((*match)[1].str(), &bytes)) continue;
+    absl::StrAppend(&text, std::string(rest, (*match)[0].first),
+                    FormatBytes(bytes));
+    rest = (*match)[0].second;
+  }
+  return text + std::string(rest, warning.cend());
+}
+
+// `certificate_told` is true if the certificate's expiry is reported already,
+// so that the server's warning of it is left out.
 Finding ExamineReadiness(const ServerToExamine& server, bool certificate_told) {
   const httplib::Result page = Get(server, "/readyz");
-  if (!page) return Unreachable(server.http, page.error());
+  if (!page) {
+    return Unreachable(server.http, page.error(),
+                       !server.security.ca_path.empty());
+  }
   const auto json = nlohmann::json::parse(page->body, nullptr, false);
   std::string text;
   bool only_certificate = true;
+  bool memory_is_full = false;
   if (json.is_object()) {
     for (const char* list : {"reasons", "warnings"}) {
       if (!json.contains(list)) continue;
@@ -104,7 +141,9 @@ Finding ExamineReadiness(const ServerToExamine& server, bool certificate_told) {
         const bool of_certificate = absl::StartsWith(said, kOfCertificate);
         if (of_certificate && certificate_told) continue;
         only_certificate = only_certificate && of_certificate;
-        absl::StrAppend(&text, text.empty() ? "" : "; ", said);
+        memory_is_full = memory_is_full || IsOfMemory(said);
+        absl::StrAppend(&text, text.empty() ? "" : "; ",
+                        IsOfMemory(said) ? WithUnits(said) : said);
       }
     }
   }
@@ -117,12 +156,13 @@ Finding ExamineReadiness(const ServerToExamine& server, bool certificate_told) {
   if (!text.empty()) {
     return {"HTTP port", Verdict::kWarning, absl::StrCat("ready, but ", text),
             only_certificate ? "see docs/operations.md, TLS"
+            : memory_is_full ? kMemoryAdvice
                              : "see docs/errors.md"};
   }
   return {.subject = "HTTP port", .text = absl::StrCat(server.http, ", ready")};
 }
 
-// The value of a label of attendant_build_info.
+// Returns the value of a label of attendant_build_info.
 std::optional<std::string> BuildLabel(const std::string& page,
                                       const std::string& label) {
   const std::regex pattern("attendant_build_info\\{[^}]*\\b" + label +
@@ -132,10 +172,10 @@ std::optional<std::string> BuildLabel(const std::string& page,
   return match[1].str();
 }
 
-// `reached`: by gRPC.
+// `reached` is true if the server was reached by gRPC.
 httplib::Result GetMetrics(const ServerToExamine& server, bool reached) {
-  // gRPC sends a token without TLS to this machine only: where it has got
-  // through, HTTP may follow.
+  // Without TLS gRPC sends a token to this machine only. If gRPC got through,
+  // so may HTTP to the same host.
   const bool may_see_token =
       !server.security.ca_path.empty() ||
       (reached && (HostOf(server.http) == HostOf(server.server) ||
@@ -144,7 +184,7 @@ httplib::Result GetMetrics(const ServerToExamine& server, bool reached) {
              may_see_token ? server.security.token : std::string());
 }
 
-// Nothing where the HTTP port is not that of attendantd.
+// Returns nothing if the HTTP port is not that of attendantd.
 std::optional<Finding> ExamineBuild(const httplib::Result& page) {
   if (!page) return std::nullopt;
   if (page->status == 401 || page->status == 403) {
@@ -171,7 +211,7 @@ std::optional<Finding> ExamineBuild(const httplib::Result& page) {
   return finding;
 }
 
-// The value of a metric without labels.
+// Returns the value of a metric without labels.
 std::optional<double> MetricOf(const std::string& page,
                                const std::string& name) {
   for (absl::string_view line : absl::StrSplit(page, '\n')) {
@@ -184,7 +224,7 @@ std::optional<double> MetricOf(const std::string& page,
   return std::nullopt;
 }
 
-// Nothing where the server does not tell.
+// Returns nothing if the server does not report it.
 std::optional<Finding> ExamineServersOpenFiles(const httplib::Result& page) {
   if (!page || page->status != 200) return std::nullopt;
   const auto limit = MetricOf(page->body, "process_max_fds");
@@ -214,7 +254,8 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
       {.subject = "catalogs",
        .text = absl::StrCat(
            FormatCount(list->catalogs_size()), " with ",
-           FormatCount(item_count), " items, listed in ",
+           FormatCount(item_count), item_count == 1 ? " item" : " items",
+           ", listed in ",
            absl::StrFormat("%.3g ms", absl::ToDoubleMilliseconds(time)))});
   for (const v1::Catalog& catalog : list->damaged_catalogs()) {
     for (const std::string& warning : catalog.warnings()) {
@@ -226,11 +267,16 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
     }
   }
   for (const v1::Catalog& catalog : list->catalogs()) {
-    for (const std::string& complaint : catalog.warnings()) {
-      findings.push_back({absl::StrCat("catalog ", catalog.name()),
-                          Verdict::kWarning, complaint,
-                          absl::StrCat("attendant catalog describe ",
-                                       catalog.name(), " tells more")});
+    for (const std::string& warning : catalog.warnings()) {
+      Finding finding = {absl::StrCat("catalog ", catalog.name()),
+                         Verdict::kWarning, warning,
+                         absl::StrCat("attendant catalog describe ",
+                                      catalog.name(), " tells more")};
+      if (IsOfMemory(warning)) {
+        finding.text = WithUnits(warning);
+        finding.advice = kMemoryAdvice;
+      }
+      findings.push_back(std::move(finding));
     }
   }
 }
@@ -240,7 +286,7 @@ void ExamineCatalogs(Client& client, std::vector<Finding>& findings) {
 std::string DefaultHttpAddress(const std::string& server) {
   const int port = PortOf(server);
   if (port == 0) return "";
-  // Where it listens by default, whichever loopback gRPC has.
+  // HTTP listens there by default, whichever loopback gRPC has.
   if (HostOf(server) == "[::1]") {
     return absl::StrCat("127.0.0.1:", port + kHttpPortOffset);
   }

@@ -1,4 +1,4 @@
-// How a running attendantd is doing.
+// Examines a running attendantd.
 #ifndef ATTENDANT_CLIENT_DOCTOR_SERVER_H_
 #define ATTENDANT_CLIENT_DOCTOR_SERVER_H_
 
@@ -17,19 +17,18 @@ namespace attendant {
 struct ServerToExamine {
   std::string server;  // HOST:PORT of gRPC
   std::string http;    // HOST:PORT of HTTP
-  // Of both ports. Without TLS the token goes to this machine only.
+  // For both ports. Without TLS the token is sent to this machine only.
   ClientSecurity security = {};
   std::function<absl::StatusOr<std::unique_ptr<Client>>()> connect;
 };
 
-// Where a server of HOST:PORT has its HTTP port unless told otherwise: at PORT
-// plus 1000, and of IPv6's loopback at IPv4's. Empty if `server` is no such
-// thing.
+// Returns the default HTTP address of a server at HOST:PORT: PORT plus 1000, on
+// IPv4's loopback if HOST is IPv6's. Empty if `server` is not HOST:PORT.
 std::string DefaultHttpAddress(const std::string& server);
 
-// Whether it can be reached, both ways; how long its certificate is good, where
-// there is TLS; whether it is ready and what it warns of; whether it is of this
-// program's version; how many files it may open; and its catalogs.
+// Examines whether gRPC and HTTP can be reached; when the certificate expires,
+// with TLS; readiness and warnings; the version; the limit of open files; and
+// the catalogs. The first finding is about gRPC.
 std::vector<Finding> ExamineServer(const ServerToExamine& server);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Whether what a data directory holds may be used.
+// Examines the permissions of the files in a data directory.
 #ifndef ATTENDANT_CLIENT_DOCTOR_STORED_FILES_H_
 #define ATTENDANT_CLIENT_DOCTOR_STORED_FILES_H_
 
@@ -8,9 +8,9 @@
 
 namespace attendant {
 
-// Whether this process may read and write every file under the directory, and
-// go into every folder. Names the first that it may not. Symbolic links are
-// passed over, as is what is removed meanwhile, by a server for one.
+// Examines whether this process may read and write every file under the
+// directory and enter every folder. Names the first that it may not. Skips
+// symbolic links, and files that are removed meanwhile, as by a server.
 Finding ExamineStoredFiles(const std::string& path);
 
 }  // namespace attendant

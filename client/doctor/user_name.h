@@ -1,4 +1,4 @@
-// Users, as commands that are advised take them.
+// Names users for commands that advice contains.
 #ifndef ATTENDANT_CLIENT_DOCTOR_USER_NAME_H_
 #define ATTENDANT_CLIENT_DOCTOR_USER_NAME_H_
 
@@ -11,7 +11,7 @@
 
 namespace attendant {
 
-// The name of a user, or its number as sudo takes it.
+// Returns the name of a user, or its number in the form of sudo, "#1000".
 inline std::string UserName(uid_t uid) {
   const passwd* user = getpwuid(uid);
   return user == nullptr ? absl::StrCat("#", uid) : user->pw_name;

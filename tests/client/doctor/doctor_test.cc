@@ -492,6 +492,48 @@ TEST(ServerTest, AnHttpPortThatIsNotTrustedIsAMatterOfCertificates) {
   }
 }
 
+TEST(ServerTest, AnHttpPortWithTlsNeedsACa) {
+  const TestAuthority authority("ours");
+  const TestCertificate issued = authority.Issue();
+  const TemporaryFile certificate("server.pem", issued.certificate);
+  const TemporaryFile key("server.key", issued.key);
+  httplib::SSLServer server(certificate.path().c_str(), key.path().c_str());
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto findings =
+      ExamineServer({.server = "127.0.0.1:1",
+                     .http = absl::StrCat("127.0.0.1:", port),
+                     .connect = [] { return absl::UnavailableError(""); }});
+  server.stop();
+  serving.join();
+  const Finding http = About(findings, "HTTP port");
+  EXPECT_EQ(http.verdict, Verdict::kWarning);
+  EXPECT_THAT(http.text, HasSubstr("does not answer HTTP"));
+  EXPECT_THAT(http.advice, HasSubstr("give --ca FILE if the server has TLS"));
+}
+
+TEST(ServerTest, FullMemoryIsToldInLargeUnitsWithWhatToDo) {
+  httplib::Server server;
+  server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
+    page.set_content(
+        R"({"warnings": ["memory: 47185920 bytes are used of 41943040; )"
+        R"(writes are refused"]})",
+        "application/json");
+  });
+  const int port = server.bind_to_any_port("127.0.0.1");
+  std::thread serving([&] { server.listen_after_bind(); });
+  const auto findings =
+      ExamineServer({.server = "127.0.0.1:1",
+                     .http = absl::StrCat("127.0.0.1:", port),
+                     .connect = [] { return absl::UnavailableError(""); }});
+  server.stop();
+  serving.join();
+  const Finding http = About(findings, "HTTP port");
+  EXPECT_EQ(http.text,
+            "ready, but memory: 45 MiB are used of 40 MiB; writes are refused");
+  EXPECT_THAT(http.advice, HasSubstr("--memory-limit"));
+}
+
 TEST(ServerTest, AWarningOfACertificateNamesThePageOnTls) {
   httplib::Server server;
   server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
