@@ -70,11 +70,12 @@ std::string RateOverTime(const LoadResult& result) {
                     RateSeries(result, "failed", &Moment::failed_count)}});
 }
 
-// Against the share above, so that each power of ten has the same room.
+// Plots latency against the share of slower answers on a logarithmic axis, so
+// that 90, 99 and 99.9 % are evenly spaced.
 std::string PercentileCurve(const LoadResult& result) {
   PlotSeries series{"latency", {}};
   const LatencyHistogram& latencies = result.total.latencies();
-  // 1, 2, 5, 10, ... in so many, as far as there are so many.
+  // The slowest answer out of `one_in`, up to the number of answers.
   for (double one_in = 1; one_in <= static_cast<double>(latencies.count());
        one_in *= 1.25) {
     series.points.emplace_back(
@@ -116,12 +117,11 @@ std::string AnsweredAgainstDue(const LoadResult& result) {
                    {std::move(answered), std::move(due)}});
 }
 
-// What was asked for, when and of which version, in a line.
+// Returns the version, the time and the options in a line.
 std::string Subject(const LoadReport& report) {
-  std::string text =
-      absl::StrCat("Version " ATTENDANT_VERSION ", ",
-                   absl::FormatTime("%Y-%m-%d %H:%M:%S UTC", report.date,
-                                    absl::UTCTimeZone()));
+  std::string text = absl::StrCat(
+      "Version " ATTENDANT_VERSION ", ",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", report.date, absl::UTCTimeZone()));
   for (const auto& [name, value] : report.options.items()) {
     absl::StrAppend(
         &text, ", ", name, " ",
@@ -144,7 +144,7 @@ std::string HtmlReport(const LoadReport& report) {
       "<title>attendant-load</title>\n",
       kStyle, "</head>\n<body>\n<h1>attendant-load</h1>\n<p>",
       EscapeMarkup(Subject(report)), "</p>\n<pre>",
-      // The lines of a table are kept.
+      // Not EscapeMarkup, which would replace line breaks.
       absl::StrReplaceAll(TextReport(report),
                           {{"&", "&amp;"}, {"<", "&lt;"}, {">", "&gt;"}}),
       "</pre>\n");
@@ -156,7 +156,7 @@ std::string HtmlReport(const LoadReport& report) {
     AddSection("Answered of what was due", AnsweredAgainstDue(report.result),
                page);
   }
-  // No text can end the element.
+  // Keeps a text that contains "</script>" from ending the element.
   const std::string json =
       absl::StrReplaceAll(JsonReport(report), {{"<", "\\u003c"}});
   absl::StrAppend(&page, "<script type=\"application/json\" id=\"report\">\n",

@@ -25,13 +25,13 @@ std::string FormatRate(std::int64_t count, absl::Duration span) {
                                                absl::ToDoubleSeconds(span)));
 }
 
-// Appends lines of at most `width` columns: the parts beside each other, and
-// below where they do not fit.
+// Appends lines of at most `width` columns with the parts side by side; parts
+// that don't fit go to the next line.
 void AppendParts(absl::string_view title, const std::vector<std::string>& parts,
                  int width, std::string& text) {
   std::string line(title);
   line.resize(kTitleWidth, ' ');
-  bool is_first = true;  // of its line
+  bool is_first = true;  // the next part is the first of its line
   for (const std::string& part : parts) {
     if (!is_first && DisplayWidth(line) + 2 + DisplayWidth(part) > width) {
       absl::StrAppend(&text, Shorten(line, width), "\n");
@@ -44,7 +44,7 @@ void AppendParts(absl::string_view title, const std::vector<std::string>& parts,
   absl::StrAppend(&text, Shorten(line, width), "\n");
 }
 
-// The most frequent ones.
+// Appends the most frequent errors.
 void AppendErrors(const LoadView& view, int width, std::string& text) {
   std::vector<std::pair<std::int64_t, std::string>> errors;
   for (const auto& [message, count] : view.error_counts) {
@@ -67,7 +67,9 @@ std::string FormatLiveView(const LoadView& view, const Tally& recent,
   const std::string clock =
       absl::StrFormat(" %.1f of %.1f s%s", absl::ToDoubleSeconds(time.elapsed),
                       absl::ToDoubleSeconds(time.total),
-                      time.elapsed < time.warmup ? ", warming up" : "");
+                      time.elapsed < time.warmup           ? ", warming up"
+                      : time.warmup > absl::ZeroDuration() ? " with warm-up"
+                                                           : "");
   std::string text = LineWithBar(
       "", std::min(1.0, absl::FDivDuration(time.elapsed, time.total)), clock,
       width);
@@ -96,9 +98,10 @@ std::string FormatLiveView(const LoadView& view, const Tally& recent,
 std::string FormatLiveLine(const LoadView& view, const Tally& recent,
                            absl::Duration span, const LoadTime& time) {
   return absl::StrFormat(
-      "%.0f of %.0f s: %s answered/s, %s failed/s, p50 %s ms, p99 %s ms, %s "
+      "%.0f of %.0f s%s: %s answered/s, %s failed/s, p50 %s ms, p99 %s ms, %s "
       "under way",
       absl::ToDoubleSeconds(time.elapsed), absl::ToDoubleSeconds(time.total),
+      time.warmup > absl::ZeroDuration() ? " with warm-up" : "",
       FormatRate(recent.answered_count(), span),
       FormatRate(recent.failed_count(), span),
       FormatMs(recent.latencies().AtPercentile(50)),

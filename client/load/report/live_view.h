@@ -1,4 +1,4 @@
-// A load as it runs.
+// Shows a load while it runs.
 #ifndef ATTENDANT_CLIENT_LOAD_REPORT_LIVE_VIEW_H_
 #define ATTENDANT_CLIENT_LOAD_REPORT_LIVE_VIEW_H_
 
@@ -12,20 +12,20 @@
 
 namespace attendant {
 
-// How far a load is.
+// The progress of a load in time.
 struct LoadTime {
   absl::Duration elapsed = absl::ZeroDuration();
   absl::Duration warmup = absl::ZeroDuration();
-  absl::Duration total = absl::ZeroDuration();  // with the warm-up
+  absl::Duration total = absl::ZeroDuration();  // including the warm-up
 };
 
-// Shows the rate, latencies and errors of the last second, and how far the load
-// is. Draws over what it drew before; where the stream is no terminal, writes a
-// line every five seconds. Not thread-safe.
+// Shows the rate, latencies and errors of the last second and the progress of
+// the load. Redraws on a terminal; writes a line every five seconds to another
+// stream. Not thread-safe.
 class LiveView {
  public:
   LiveView(std::FILE* stream, const LoadTime& time);
-  // Takes away what was drawn.
+  // Erases what was drawn.
   ~LiveView();
   LiveView(const LiveView&) = delete;
   LiveView& operator=(const LiveView&) = delete;
@@ -44,17 +44,17 @@ class LiveView {
     Tally tally;
   };
   std::deque<Look> looks_;   // of the last second
-  absl::Duration line_end_;  // of a stream that is no terminal: its last line
+  absl::Duration line_end_;  // time of the last line, without a terminal
   Tally since_line_;
-  int line_count_ = 0;  // drawn
+  int line_count_ = 0;  // lines drawn
 };
 
-// A view as one line. `recent` is what was answered in `span` up to now.
+// Returns a view as one line. `recent` counts the answers of the last `span`.
 std::string FormatLiveLine(const LoadView& view, const Tally& recent,
                            absl::Duration span, const LoadTime& time);
 
-// The lines of a view, of at most `width` columns: what does not fit one goes
-// on in the next; texts are shortened.
+// Returns a view as lines of at most `width` columns. Parts that don't fit a
+// line go to the next; texts are shortened.
 std::string FormatLiveView(const LoadView& view, const Tally& recent,
                            absl::Duration span, const LoadTime& time,
                            int width);

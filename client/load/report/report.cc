@@ -28,7 +28,7 @@ std::vector<Column> Columns(const std::vector<std::string>& titles) {
   return columns;
 }
 
-// What was asked for, and how much of it became requests and answers.
+// Says what was requested, and how many requests were sent and answered.
 std::string LoopLines(const LoadReport& report) {
   const LoadResult& result = report.result;
   const Tally& total = result.total;
@@ -56,8 +56,7 @@ std::string LoopLines(const LoadReport& report) {
       FormatMs(result.lateness.max_ns()));
   if (result.unsent_count > 0) {
     absl::StrAppendFormat(
-        &text,
-        "not sent     %d: as many as %d waited for their answers already\n",
+        &text, "not sent     %d: %d were waiting for their answers already\n",
         result.unsent_count, LoadResult::kMaxWaiting);
   }
   return text;
@@ -74,10 +73,11 @@ std::string LatencyLines(const Tally& total) {
   const std::int64_t timeout_count =
       total.CountOf(absl::StatusCode::kDeadlineExceeded);
   if (timeout_count > 0) {
-    absl::StrAppendFormat(&text,
-                          "timed out    %s, which no latency here counts: they "
-                          "would be among the longest\n",
-                          FormatCount(timeout_count));
+    absl::StrAppendFormat(
+        &text,
+        "timed out    %s, which the latencies leave out, though "
+        "they would be among the longest\n",
+        FormatCount(timeout_count));
   }
   if (total.refused_count() > 0) {
     absl::StrAppendFormat(&text, "refused ms   p50 %s, p99 %s, at most %s\n",
@@ -151,8 +151,8 @@ std::string Summary(const LoadReport& report) {
   std::string text = LoopLines(report);
   if (report.more_connection_count > 0) {
     absl::StrAppendFormat(&text,
-                          "connections  %d more than asked for: as many as %d "
-                          "calls were under way on each\n",
+                          "connections  %d more than asked for: each had %d "
+                          "calls under way\n",
                           report.more_connection_count, WireSender::kMaxCalls);
   }
   text += LatencyLines(report.result.total);
@@ -164,7 +164,7 @@ std::string Summary(const LoadReport& report) {
 }
 
 std::string PercentileTable(const Tally& total) {
-  Table table(Columns({"percentile", "ms", "answers above"}));
+  Table table(Columns({"percentile", "ms", "slower answers"}));
   const LatencyHistogram& latencies = total.latencies();
   for (const double percent : kReportedPercentiles) {
     table.AddRow({absl::StrFormat("%g", percent),
@@ -174,7 +174,7 @@ std::string PercentileTable(const Tally& total) {
   return table.Format({});
 }
 
-// One row a tally: what was asked, and what became of it.
+// Adds a row: requests, answers, failures and latencies.
 void AddTallyRow(Table& table, std::string name, const Tally& tally,
                  double answers_per_second) {
   const LatencyHistogram& latencies = tally.latencies();
@@ -194,7 +194,7 @@ std::vector<Column> TallyColumns(const std::string& first) {
                   "p99.9 ms", "max ms"});
 }
 
-// As ghz has it, which reads integers alone.
+// Writes a percentage as ghz does, which reads whole ones only as integers.
 Json PercentageToJson(double percent) {
   const auto whole = static_cast<std::int64_t>(percent);
   return static_cast<double>(whole) == percent ? Json(whole) : Json(percent);
@@ -210,7 +210,7 @@ Json LatenciesToJson(const Tally& tally) {
   return distribution;
 }
 
-// "DeadlineExceeded", as grpc-go has it, and so ghz.
+// Returns the name of a code as in grpc-go and ghz: "DeadlineExceeded".
 std::string GoCodeName(absl::StatusCode code) {
   if (code == absl::StatusCode::kOk) return "OK";
   if (code == absl::StatusCode::kCancelled) return "Canceled";
@@ -358,7 +358,7 @@ Json ToJson(const LoadReport& report) {
 }
 
 std::string JsonReport(const LoadReport& report) {
-  // Messages of a server may be any bytes.
+  // Messages of a server may contain malformed UTF-8.
   return ToJson(report).dump(2, ' ', false, Json::error_handler_t::replace) +
          "\n";
 }

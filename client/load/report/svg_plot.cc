@@ -20,7 +20,7 @@ constexpr double kTop = 30;
 constexpr double kBottom = 45;
 constexpr int kWantedTicks = 6;
 
-// From values to positions along one side of the plot.
+// Maps values to positions along one side of the plot.
 class Scale {
  public:
   Scale(const PlotAxis& axis, double low, double high, double from, double to)
@@ -66,7 +66,7 @@ class Scale {
   double high_ = 1;
 };
 
-// The least and the greatest of what is drawn.
+// Returns the least and the greatest value that is drawn.
 template <typename Of>
 std::pair<double, double> RangeOf(const Plot& plot, const PlotAxis& axis,
                                   const Of& of) {

@@ -1,4 +1,4 @@
-// Line plots as SVG, to be put into a page.
+// Draws line plots as SVG elements of a page.
 #ifndef ATTENDANT_CLIENT_LOAD_REPORT_SVG_PLOT_H_
 #define ATTENDANT_CLIENT_LOAD_REPORT_SVG_PLOT_H_
 
@@ -11,14 +11,14 @@ namespace attendant {
 
 struct PlotSeries {
   std::string name;
-  std::vector<std::pair<double, double>> points;  // in the order of x
+  std::vector<std::pair<double, double>> points;  // ascending in x
 };
 
 struct PlotAxis {
   std::string title;
-  // Powers of ten at equal distances; values at or below 0 are left out.
+  // Spaces powers of ten evenly; values <= 0 are left out.
   bool logarithmic = false;
-  // What a value is called at a tick; four digits by default.
+  // Formats the value at a tick. Default: four digits.
   std::function<std::string(double)> format = nullptr;
 };
 
@@ -28,13 +28,13 @@ struct Plot {
   std::vector<PlotSeries> series;
 };
 
-// One <svg> element, which scales to the width it is given. Colours are the
-// classes "series0", "series1", ... of the page's style, and "grid". Each point
-// says its values where the pointer rests on it.
+// Returns an <svg> element that scales to the width available. The page's style
+// sets the colours of the classes "series0", "series1", ... and "grid". Each
+// point has a tooltip with its values.
 std::string DrawPlot(const Plot& plot);
 
-// Round values from about `low` to about `high`, in ascending order: 1, 2 or 5
-// times a power of ten apart. Not empty.
+// Returns round values from about `low` to about `high`, ascending and 1, 2 or
+// 5 times a power of ten apart. Not empty.
 std::vector<double> RoundTicks(double low, double high);
 
 }  // namespace attendant

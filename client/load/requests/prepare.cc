@@ -15,12 +15,13 @@
 namespace attendant {
 namespace {
 
-// Cosines are about .5 within a cluster, and 0 to others but for some
-// 1 / sqrt(dim): logits 10 apart, so that attention is of the cluster. At 1,
-// the default, all items would weigh nearly alike.
+// Cosines are about .5 within a cluster and 0 between clusters, within some
+// 1 / sqrt(dim). At this temperature these logits differ by 10, so that
+// attention is on the cluster; at 1, the default, all items would have nearly
+// the same weight.
 constexpr double kTemperature = 0.05;
 
-// The catalog, empty.
+// Creates the catalog, or checks that it is empty.
 absl::Status CreateEmpty(Client& client, const PrepareOptions& options) {
   v1::CreateCatalogRequest create;
   create.set_name(options.catalog);

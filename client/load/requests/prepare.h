@@ -1,4 +1,4 @@
-// Makes a catalog to measure on.
+// Makes a catalog to run load tests on.
 #ifndef ATTENDANT_CLIENT_LOAD_REQUESTS_PREPARE_H_
 #define ATTENDANT_CLIENT_LOAD_REQUESTS_PREPARE_H_
 
@@ -27,12 +27,12 @@ struct PrepareOptions {
 
 struct PrepareResult {
   std::int64_t item_count = 0;
-  // From the first item made to the last acknowledged.
+  // The time from making the first item to the last acknowledgement.
   absl::Duration import_time;
 };
 
-// L2-normalised vectors in Gaussian clusters; the same seed gives the same
-// vectors.
+// Draws L2-normalised vectors in Gaussian clusters, which depend on the seed
+// only. Not thread-safe.
 class ClusteredVectors {
  public:
   ClusteredVectors(std::int64_t dim, std::int64_t cluster_count,
@@ -47,8 +47,8 @@ class ClusteredVectors {
 
 // Creates the catalog with one key field, "key", compared by DOT, at a
 // temperature that concentrates attention on a cluster, and imports items
-// "item-0", "item-1", ... AlreadyExists if there is a catalog of that name with
-// items in it, unless it is to be replaced; the server's errors.
+// "item-0", "item-1", ... Returns AlreadyExists if the catalog exists and has
+// items, unless `options.replace`, and the server's errors.
 absl::StatusOr<PrepareResult> Prepare(
     Client& client, const PrepareOptions& options,
     const std::function<void(std::int64_t acknowledged_count)>& progress);

@@ -1,4 +1,4 @@
-// Queries made of what a catalog holds.
+// Makes queries from the items of a catalog.
 #ifndef ATTENDANT_CLIENT_LOAD_REQUESTS_QUERIES_H_
 #define ATTENDANT_CLIENT_LOAD_REQUESTS_QUERIES_H_
 
@@ -25,20 +25,21 @@ struct SampledQueryOptions {
 // Adds a Gaussian vector whose expected squared norm is (noise |key|)^2.
 void AddNoise(double noise, std::mt19937_64& random, std::vector<float>& key);
 
-// The ids of all items. The server's errors.
+// Returns the ids of all items, or the server's errors.
 absl::StatusOr<std::vector<std::string>> ListIds(Client& client,
                                                  const std::string& catalog);
 
-// Up to max_count stored items, drawn without replacement, with their keys and
-// attributes. The server's errors.
+// Returns up to max_count stored items, drawn without replacement, with their
+// keys and attributes, or the server's errors.
 absl::StatusOr<std::vector<v1::Item>> SampleItems(Client& client,
                                                   const std::string& catalog,
                                                   std::int64_t max_count,
                                                   std::uint64_t seed);
 
-// The keys of stored items, drawn without replacement, with noise added: what a
-// model would ask that knows the items but not exactly. The server's errors;
-// FailedPrecondition if no item drawn carries a key in the field.
+// Returns the keys of stored items, drawn without replacement, with noise
+// added: queries of a model that knows the items, but not exactly. Returns the
+// server's errors, and FailedPrecondition if no item drawn has a key in the
+// field.
 absl::StatusOr<std::vector<std::vector<float>>> SampleQueries(
     Client& client, const SampledQueryOptions& options);
 

@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// In [0, 1), of a request.
+// Returns a pseudorandom number in [0, 1) for a request.
 double Uniform(std::uint64_t seed, std::int64_t index) {
   return UniformFrom(SplitMixBits(seed, static_cast<std::uint64_t>(index)));
 }

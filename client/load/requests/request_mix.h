@@ -1,4 +1,4 @@
-// Requests of several kinds, each in its share, as bytes.
+// Mixes serialized requests of several kinds in given shares.
 #ifndef ATTENDANT_CLIENT_LOAD_REQUESTS_REQUEST_MIX_H_
 #define ATTENDANT_CLIENT_LOAD_REQUESTS_REQUEST_MIX_H_
 
@@ -16,7 +16,7 @@
 
 namespace attendant {
 
-// What a mix may hold.
+// The kinds of requests in a mix.
 inline constexpr char kAttendKind[] = "attend";  // by vector, or as in a file
 inline constexpr char kExamplesKind[] = "examples";  // by items of the catalog
 inline constexpr char kFilterKind[] = "filter";      // by vector, with a filter
@@ -24,7 +24,7 @@ inline constexpr char kWriteKind[] = "write";        // upserts
 
 struct MixShare {
   std::string kind;
-  double share = 1;  // > 0, of the sum of all
+  double share = 1;  // > 0, relative to the sum of all shares
 };
 
 // Reads "attend=80,examples=15,write=5"; a kind alone has share 1.
@@ -32,7 +32,8 @@ struct MixShare {
 // not > 0.
 absl::StatusOr<std::vector<MixShare>> ParseMix(absl::string_view text);
 
-// Which request comes when. Thread-safe once it is filled; the same for a seed.
+// A sequence of requests, which depends on the seed and the parts only.
+// Thread-safe after the last Add.
 class RequestMix {
  public:
   // Makes the bytes of a kind's request number `index`. Thread-safe.
@@ -40,12 +41,14 @@ class RequestMix {
 
   explicit RequestMix(std::uint64_t seed) : seed_(seed) {}
 
-  // `method` is "/package.Service/Method", `share` > 0.
+  // Adds a kind of requests. `method` is "/package.Service/Method", `share` >
+  // 0.
   void Add(const std::string& kind, double share, std::string method,
            Make make);
 
   std::vector<std::string> kinds() const;
-  // The kind of a request, as a position in kinds(): drawn by the shares.
+  // Returns the kind of a request as a position in kinds(), drawn by the
+  // shares.
   int KindOf(std::int64_t index) const;
   const std::string& MethodOf(int kind) const;
   grpc::ByteBuffer Bytes(int kind, std::int64_t index) const;
@@ -53,7 +56,7 @@ class RequestMix {
  private:
   struct Part {
     std::string kind;
-    double end = 0;  // of its shares and those before it
+    double end = 0;  // the sum of its share and those before it
     std::string method;
     Make make;
   };

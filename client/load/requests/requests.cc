@@ -28,11 +28,11 @@ namespace {
 constexpr char kAttendMethod[] = "/attendant.v1.AttentionService/Attend";
 constexpr char kUpsertMethod[] = "/attendant.v1.ItemService/BatchUpsertItems";
 
-// Different requests of a kind; then they come again.
+// The number of different requests of a kind, after which they repeat.
 constexpr std::int64_t kPoolSize = 4096;
-// Examples of a query: one to so many.
+// The most examples of a query.
 constexpr std::int64_t kMaxExamples = 5;
-// Of a text to make a condition of: a filter may have 16,384.
+// The longest text in a condition, in bytes: a filter may have 16,384.
 constexpr std::size_t kMaxConditionBytes = 1024;
 
 grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message) {
@@ -40,7 +40,7 @@ grpc::ByteBuffer ToBytes(const google::protobuf::MessageLite& message) {
   return grpc::ByteBuffer(&slice, 1);
 }
 
-// Made beforehand, and sent in turns.
+// Serialized requests, which are made once and sent in turns.
 RequestMix::Make Pool(const std::vector<v1::AttendRequest>& requests) {
   auto pool = std::make_shared<std::vector<grpc::ByteBuffer>>();
   for (const v1::AttendRequest& request : requests) {
@@ -62,14 +62,14 @@ bool IsPlainName(absl::string_view name) {
                      [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
-// Nothing of a long text, which a filter may have no room for.
+// Returns "" for a long text, which may exceed a filter's limit.
 std::string TextConditionOf(absl::string_view name, absl::string_view relation,
                             absl::string_view text) {
   if (text.size() > kMaxConditionBytes) return "";
   return absl::StrCat(name, relation, Quoted(text));
 }
 
-// A condition that the value fulfils; empty if there is none to be made.
+// Returns a condition that the value fulfils; "" if there is none.
 std::string ConditionOf(absl::string_view name,
                         const v1::AttributeValue& value) {
   switch (value.kind_case()) {
@@ -85,7 +85,7 @@ std::string ConditionOf(absl::string_view name,
       if (value.string_list_value().values().empty()) return "";
       return TextConditionOf(name, ":", value.string_list_value().values(0));
     case v1::AttributeValue::kTimestampValue: {
-      // A filter knows no less than a microsecond.
+      // Filters compare times in microseconds.
       const absl::Time time =
           absl::FromUnixMicros(value.timestamp_value().seconds() * 1'000'000 +
                                value.timestamp_value().nanos() / 1000);
@@ -99,8 +99,7 @@ std::string ConditionOf(absl::string_view name,
   return "";
 }
 
-// Makes requests of what the catalog holds, which it reads when something is
-// first made of it.
+// Makes requests from the catalog's items, which are read on first use.
 class Maker {
  public:
   Maker(Client& client, const RequestOptions& options)
@@ -188,7 +187,7 @@ class Maker {
                                    .seed = options_.seed});
   }
 
-  // Sets what the request leaves open.
+  // Sets the fields that the request leaves unset.
   void Complete(v1::AttendRequest& request) const {
     if (request.catalog().empty()) request.set_catalog(options_.catalog);
     if (request.key_field().empty() && request.heads().empty()) {
@@ -292,8 +291,8 @@ absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
           return erase(begin + from, begin + to);
         }));
   }
-  // From the end, so that no gap hides from the next load what this one leaves
-  // if it is killed here.
+  // Deletes from the end: if this load is killed here, the items left have no
+  // gap at which the next load would stop looking for more.
   ATTENDANT_RETURN_IF_ERROR(SendInBatches(
       count, [&](std::int64_t begin, std::int64_t end) -> absl::Status {
         return erase(count - end, count - begin);

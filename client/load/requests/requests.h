@@ -1,4 +1,4 @@
-// The requests of a load test, made of a catalog and what was asked for.
+// Makes the requests of a load test from a catalog and the options.
 #ifndef ATTENDANT_CLIENT_LOAD_REQUESTS_REQUESTS_H_
 #define ATTENDANT_CLIENT_LOAD_REQUESTS_REQUESTS_H_
 
@@ -18,48 +18,49 @@ struct RequestOptions {
   std::string key_field;  // not empty
   int result_count = 10;
   std::vector<MixShare> mix = {{kAttendKind, 1}};
-  // Of requests of kAttendKind and kFilterKind; empty: made of stored keys.
+  // Queries of kAttendKind and kFilterKind. Empty: made from stored keys.
   std::vector<v1::AttendRequest> queries;
-  // Norm of the noise added to stored keys, as a share of theirs.
+  // Norm of the noise added to stored keys, as a share of the key's norm.
   double noise = 0.1;
-  // Of kFilterKind, in turns; empty: made of stored attributes.
+  // Filters of kFilterKind, in turns. Empty: made from stored attributes.
   std::vector<std::string> filters;
-  // Items of one request of kWriteKind, in [1, 256].
+  // Items in a request of kWriteKind, in [1, 256].
   int write_item_count = 1;
   std::uint64_t seed = 1;
 };
 
-// Reads what a load test asks for. A .jsonl file holds an AttendRequest a line,
-// as canonical proto JSON; .npy, .fvecs and .txt files hold vectors.
-// InvalidArgument naming file and row if it can't be read or has no row, or by
-// its name is none of these.
+// Reads the queries of a load test: from a .jsonl file with an AttendRequest on
+// each line, as canonical proto JSON, or from a .npy, .fvecs or .txt file with
+// vectors. InvalidArgument, naming file and row, if the file can't be read, has
+// no row, or has another extension.
 absl::StatusOr<std::vector<v1::AttendRequest>> ReadQueries(
     const std::string& path);
 
-// A filter that the item passes, by one of its attributes: the draw-th that one
-// can be made of, in the order of names; empty if there is none.
+// Returns a filter that the item passes, made from one of its attributes: among
+// those that a filter can be made from, in the order of names, number `draw`
+// modulo their count. Empty if there is none.
 std::string FilterOf(const v1::Item& item, std::uint64_t draw);
 
-// The id of one of the tester's own items, "load-SEED-NUMBER".
+// Returns the id of an item that the load writes, "load-SEED-NUMBER".
 std::string WrittenItemId(std::uint64_t seed, std::int64_t number);
 
-// The request to write a group of those items, which come back after
-// kWrittenItemCount.
+// Returns request number `index` to write a group of those items. Their numbers
+// start again after kWrittenItemCount.
 inline constexpr std::int64_t kWrittenItemCount = 10000;
 v1::BatchUpsertItemsRequest WriteRequest(
     const RequestOptions& options, const std::vector<std::vector<float>>& keys,
     std::int64_t index);
 
-// Deletes those of the tester's own items 0 to count - 1 that the catalog
-// holds, and those from `count` on that a load with the same seed left which
-// was killed, up to the first batch that finds none. Says how many there were.
-// The server's errors; some are then deleted.
+// Deletes the items that the load wrote, numbers 0 to count - 1, and those from
+// `count` on that a killed load with the same seed left, up to the first batch
+// that finds none. Returns how many existed, or the server's errors, after
+// which some may be deleted.
 absl::StatusOr<std::int64_t> DeleteWrittenItems(Client& client,
                                                 const RequestOptions& options,
                                                 std::int64_t count);
 
-// The server's errors; FailedPrecondition if the catalog holds nothing that the
-// requests could be made of.
+// Makes the requests. Returns the server's errors, and FailedPrecondition if
+// the catalog has nothing to make them from.
 absl::StatusOr<RequestMix> MakeRequests(Client& client,
                                         const RequestOptions& options);
 

@@ -9,17 +9,17 @@
 namespace attendant {
 namespace {
 
-// Buckets from one power of two to the next.
+// The number of buckets from one power of two to the next.
 constexpr int kStepBits = 10;
 constexpr std::int64_t kSteps = std::int64_t{1} << kStepBits;
-// 2^41 ns is over half an hour; what is above counts as that.
+// 2^41 ns is over half an hour; longer latencies count as that.
 constexpr std::int64_t kMaxNs = (std::int64_t{1} << 41) - 1;
 
 }  // namespace
 
 std::size_t LatencyHistogram::BucketOf(std::int64_t latency_ns) {
   const std::int64_t value = std::min(latency_ns, kMaxNs);
-  // What is left of `value` after the shift lies in [kSteps, 2 kSteps).
+  // The shifted value is in [kSteps, 2 kSteps).
   const int width = std::bit_width(static_cast<std::uint64_t>(value));
   const int shift = std::max(0, width - kStepBits - 1);
   return static_cast<std::size_t>(shift * kSteps + (value >> shift));
@@ -69,7 +69,7 @@ double LatencyHistogram::mean_ns() const {
 }
 
 std::int64_t LatencyHistogram::RankOf(double percent) const {
-  // 99.9 % of 1,000 is 999, also where the product is a rounding above.
+  // 99.9 % of 1,000 is 999, even if rounding makes the product greater.
   const double share = percent * static_cast<double>(count_) / 100;
   return static_cast<std::int64_t>(std::ceil(share * (1 - 1e-12)));
 }

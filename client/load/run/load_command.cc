@@ -25,14 +25,14 @@ constexpr char kDescription[] =
     R"(Measures attention under load: requests a second, latency, recall.
 
 Without --rate, --steps or --ramp the loop is closed: each of --concurrency
-callers sends its next request when its last one is answered. That finds what
-a server can do for so many callers. With one of them it is open: requests are
-sent when their time has come, whatever became of those before, and a latency
-counts from that time. That is what callers wait who take no notice of each
-other.
+callers sends its next request when its last one is answered. That measures the
+throughput for a number of callers. With one of these flags the loop is open:
+requests are sent when they are due, whether or not earlier ones are answered,
+and a latency counts from the time it was due. That is the latency that
+independent callers see.
 
-While it runs, it shows rate, latencies and errors. Items that it wrote under
-ids of its own, load-SEED-NUMBER, it deletes when it ends, on Ctrl-C too.
+While it runs, it shows rate, latencies and errors. The items that it writes,
+load-SEED-NUMBER, are deleted at the end, also on Ctrl-C.
 )";
 
 constexpr char kFooter[] =
@@ -42,8 +42,8 @@ constexpr char kFooter[] =
   attendant-load --catalog bench --ramp 500:10000 --duration 60 --html load.html
   attendant-load --catalog bench --rate 2000 --mix attend=90,write=10
 
-Exit status: 0 all went well; 1 a request, a write or a check failed, or recall
-is below --min-recall or was not looked at before Ctrl-C; 2 the arguments are
+Exit status: 0 success; 1 a request, a write or a check failed, or recall is
+below --min-recall or was not measured before Ctrl-C; 2 the command line is
 wrong, or a file is bad; 3 the server can't be reached.)";
 
 // CLI::Range lets NaN pass.
@@ -68,37 +68,39 @@ void AddLoopOptions(CLI::App& app, LoadOptions& options) {
   const CLI::Validator rates = FiniteIn(0.1, 1e6);
   CLI::Option* rate =
       app.add_option("--rate", options.rate,
-                     "An open loop of so many requests a second")
+                     "An open loop with this many requests a second")
           ->check(rates);
   CLI::Option* steps =
       app.add_option("--steps", options.steps,
-                     "An open loop of these rates, one after the other, each "
-                     "for its share of --duration: 1000,2000,4000")
+                     "An open loop with these rates in turn, each for an equal "
+                     "part of --duration: 1000,2000,4000")
           ->check(rates)
           ->delimiter(',')
           ->default_str("")
           ->excludes(rate);
   app.add_option("--ramp", options.ramp,
-                 "An open loop whose rate goes from one to another: 100:5000")
+                 "An open loop whose rate changes steadily: 100:5000")
       ->type_name("FROM:TO")
       ->excludes(rate)
       ->excludes(steps);
   app.add_flag("--fixed", options.fixed_arrivals,
-               "Requests of an open loop at even distances, and not at random");
-  app.add_option("--duration", options.duration_s, "Seconds that count")
+               "Send the requests of an open loop evenly, not at random");
+  app.add_option("--duration", options.duration_s, "Seconds to measure")
       ->check(FiniteIn(0.1, 86400));
-  app.add_option("--warmup", options.warmup_s, "Seconds before that")
+  app.add_option("--warmup", options.warmup_s,
+                 "Seconds of load before that, not measured")
       ->check(FiniteIn(0, 3600));
   app.add_option("--timeout", options.timeout_s,
-                 "Seconds a request of the load may take")
+                 "Seconds that a request may take")
       ->check(FiniteIn(0.001, 3600));
   app.add_option("--connections", options.connections,
-                 absl::StrCat("Connections that requests take in turns; more "
-                              "are opened where each has ",
+                 absl::StrCat("Connections, which requests use in turns; more "
+                              "are opened while each has ",
                               WireSender::kMaxCalls, " calls under way"))
       ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.threads,
-                 "Threads that take answers; one takes some 50,000 a second")
+                 "Threads that receive answers; each handles some 50,000 a "
+                 "second")
       ->check(CLI::Range(1, 256));
 }
 
@@ -110,44 +112,45 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
   app.add_option("--field", requests.key_field,
                  "The key field; default: the catalog's first")
       ->type_name("FIELD");
-  app.add_option("--result-count", requests.result_count, "Items an answer")
+  app.add_option("--result-count", requests.result_count, "Items in an answer")
       ->check(CLI::Range(1, 10000));
   app.add_option("--mix", mix,
                  "Kinds of requests and their shares, as in "
                  "attend=80,examples=10,filter=5,write=5: queries by vector, "
                  "by one to five stored items, by vector with a filter, and "
-                 "upserts of items of our own, load-SEED-NUMBER, which are "
-                 "deleted at the end")
+                 "upserts of items load-SEED-NUMBER, which are deleted at the "
+                 "end")
       ->type_name("KIND=SHARE,...");
   CLI::Option* queries =
       app.add_option(
              "--queries", options.queries_path,
              ".npy, .fvecs or .txt file of query vectors, or .jsonl file with "
-             "an AttendRequest a line; default: the keys of random stored "
+             "an AttendRequest on each line; default: the keys of random "
+             "stored "
              "items with noise")
           ->check(CLI::ExistingFile);
   app.add_option("--noise", requests.noise,
-                 "Norm of the noise as a share of the key's")
+                 "Norm of the noise as a share of the key's norm")
       ->check(FiniteIn(0, 100))
       ->excludes(queries);
   app.add_option("--filter", requests.filters,
-                 "A filter for the mix; may repeat. Default: conditions that "
-                 "random stored items fulfil")
+                 "A filter for the mix; may be repeated. Default: conditions "
+                 "that random stored items fulfil")
       ->type_name("FILTER")
       ->default_str("");
   app.add_option("--write-items", requests.write_item_count,
-                 "Items of a write of the mix")
+                 "Items in a write of the mix")
       ->check(CLI::Range(1, 256));
   app.add_option("--writes-per-second", options.writes_per_second,
-                 "Items imported meanwhile, in turns items of the catalog, "
+                 "Items to import meanwhile: alternately items of the catalog, "
                  "which stay replaced, and new ones, which are deleted at the "
                  "end")
       ->check(FiniteIn(0.1, 1e7));
-  app.add_option("--seed", requests.seed, "Of what is drawn")
+  app.add_option("--seed", requests.seed, "Seed of all random choices")
       ->check(FiniteIn(0, 1.8e19).description("INTEGER"));
 }
 
-// A flag that would change nothing is a mistake.
+// Refuses flags that would have no effect.
 void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
   for (const char* open : {"--rate", "--steps", "--ramp"}) {
     if (app.count("--concurrency") > 0 && app.count(open) > 0) {
@@ -175,7 +178,7 @@ void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
         "--rate, --steps or --ramp");
 }
 
-// Nor has `prepare` a use for what is of a load.
+// `prepare` refuses the flags of a load likewise.
 void CheckFlagsOfPrepare(const CLI::App& app) {
   const std::set<std::string> used = {"--server", "--catalog", "--seed",
                                       "--json"};
@@ -191,18 +194,18 @@ void CheckFlagsOfPrepare(const CLI::App& app) {
 void AddOutputOptions(CLI::App& app, LoadCommand& command) {
   OutputOptions& output = command.output;
   app.add_flag("--json", output.json,
-               "Report as JSON, with ghz's keys; times in nanoseconds. What "
-               "fails before there is one: {\"error\": ...}");
+               "Report as JSON with ghz's keys, times in nanoseconds; "
+               "{\"error\": ...} if there is nothing to report");
   app.add_option("--html", output.html_path,
-                 "File for a report with plots, which needs no network")
+                 "File for a self-contained report with plots")
       ->type_name("FILE");
   CLI::Option* verify =
       app.add_option("--verify", command.load.verify_count,
-                     "So many answers, evenly over the load, are checked: each "
-                     "query is asked again exactly")
+                     "Number of answers to check, evenly over the load, by "
+                     "asking the query again with an exact scan")
           ->check(CLI::Range(1, 1000000));
   app.add_option("--min-recall", output.min_recall,
-                 "Fail if the mean recall of --verify is below")
+                 "Fail if the mean recall of --verify is below this")
       ->check(FiniteIn(0, 1))
       ->needs(verify);
 }
@@ -212,8 +215,8 @@ CLI::App* AddPrepare(CLI::App& app, PrepareOptions& options, bool& wait_index) {
       "prepare", "Make a catalog of unit vectors to measure on");
   prepare->fallthrough();
   prepare->footer(
-      "With --catalog NAME, which is required, and --server HOST:PORT, "
-      "--seed,\n--json and the flags of TLS and tokens of `attendant-load "
+      "Also takes --catalog NAME, which is required, --server HOST:PORT, "
+      "--seed,\n--json and the flags for TLS and tokens of `attendant-load "
       "--help`.");
   prepare->add_option("--items", options.item_count, "Items")
       ->check(CLI::Range(1, 100000000));
@@ -228,7 +231,7 @@ CLI::App* AddPrepare(CLI::App& app, PrepareOptions& options, bool& wait_index) {
   return prepare;
 }
 
-// What CLI11 can't check flag by flag. Throws CLI::ParseError.
+// Checks what CLI11 can't check flag by flag. Throws CLI::ParseError.
 void FinishParsing(const CLI::App& app, bool prepares, const std::string& mix,
                    LoadOptions& options) {
   auto shares = ParseMix(mix);

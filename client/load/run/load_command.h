@@ -1,4 +1,4 @@
-// The command line of attendant-load.
+// Parses the command line of attendant-load.
 #ifndef ATTENDANT_CLIENT_LOAD_RUN_LOAD_COMMAND_H_
 #define ATTENDANT_CLIENT_LOAD_RUN_LOAD_COMMAND_H_
 
@@ -14,7 +14,7 @@ namespace attendant {
 
 enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
 
-// What becomes of a report.
+// How a load is reported and judged.
 struct OutputOptions {
   bool json = false;
   std::string html_path;
@@ -22,16 +22,16 @@ struct OutputOptions {
 };
 
 struct LoadCommand {
-  LoadOptions load;                       // without its client
+  LoadOptions load;                       // without `client`
   std::optional<PrepareOptions> prepare;  // in place of a load
   bool wait_index = false;  // `prepare` returns when the index is trained
   ConnectionFlags connection;
   OutputOptions output;
 };
 
-// Or the exit status, where it asks for help or the version, which are printed,
-// or is wrong, which is told on standard error, and with --json on standard
-// output too.
+// Returns the command, or the exit status if there is nothing to run: help or
+// the version, which are printed, or an error, which is written to standard
+// error and, with --json, to standard output.
 std::variant<LoadCommand, int> ParseLoadCommand(int argc,
                                                 const char* const* argv);
 

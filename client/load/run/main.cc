@@ -1,4 +1,4 @@
-// attendant-load: how many queries a second, how late, and how exact.
+// attendant-load: measures throughput, latency and recall.
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -30,7 +30,11 @@ namespace {
 int Report(const absl::Status& status, const OutputOptions& output) {
   if (output.json) std::cout << ErrorJson(status);
   std::cerr << "attendant-load: " << absl::StatusCodeToString(status.code())
-            << ": " << MessageWithAdvice(status) << "\n";
+            << ": " << MessageWithAdvice(status)
+            << (ReasonOf(status) == "CATALOG_NOT_FOUND"
+                    ? "; `attendant-load prepare --catalog NAME` makes one"
+                    : "")
+            << "\n";
   return ReasonOf(status) == kUsageReason ? kUsage
          : IsUnreachable(status)          ? kUnreachable
                                           : kFailed;
@@ -38,16 +42,16 @@ int Report(const absl::Status& status, const OutputOptions& output) {
 
 std::atomic<bool> interrupted = false;
 
-// A signal ends the load, that of a pipe nobody reads and of a terminal that is
-// closed too, and a second SIGINT the process. A second SIGTERM says nothing
-// new: `timeout` sends it twice.
+// Makes a signal end the load, including SIGPIPE and the SIGHUP of a closed
+// terminal, and a second SIGINT the process. A second SIGTERM has no effect,
+// since `timeout` sends it twice.
 void CatchInterrupts() {
   struct sigaction action = {};
   action.sa_handler = [](int) { interrupted.store(true); };
   for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
     struct sigaction before = {};
     sigaction(signal, nullptr, &before);
-    if (before.sa_handler == SIG_IGN) continue;  // as in the background
+    if (before.sa_handler == SIG_IGN) continue;  // a job in the background
     action.sa_flags = signal == SIGINT
                           ? static_cast<int>(SA_RESETHAND) | SA_RESTART
                           : SA_RESTART;
@@ -60,8 +64,8 @@ int Fail(const std::string& why) {
   return kFailed;
 }
 
-// The exit status of a load that has a report, which is printed. Says why it
-// is not 0, unless the report does.
+// Returns the exit status of a load whose report was printed. Says why it is
+// not 0, unless the report does.
 int ExitStatusOf(const LoadReport& report, std::optional<double> min_recall) {
   if (report.result.total.request_count() == 0) {
     return Fail("no request was answered in time");
@@ -102,7 +106,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     }
     options.requests.queries = *std::move(queries);
   }
-  // Told before the load, and not after it.
+  // Checked now, so that the load is not run in vain.
   if (!output.html_path.empty()) {
     const absl::Status writable = CheckWritableFile(output.html_path);
     if (!writable.ok()) {
@@ -113,7 +117,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
   CatchInterrupts();
   options.is_stopped = [] { return interrupted.load(); };
   const auto report = RunLoad(std::move(options));
-  // There is nothing left to delete.
+  // The items are deleted, so SIGPIPE may end the process.
   std::signal(SIGPIPE, SIG_DFL);
   if (!report.ok()) {
     return Report(report.status(), output);
@@ -169,8 +173,8 @@ int PrepareMain(const Client::Options& to_client, const LoadCommand& command) {
 }
 
 int Main(int argc, char** argv) {
-  // Debian's Abseil, which gRPC's locks are of, looks for cycles at each of
-  // them, under one lock of all threads.
+  // Debian's Abseil looks for deadlocks at each lock of gRPC, under one global
+  // lock, which is slow.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   SilenceGrpc();
   std::variant<LoadCommand, int> parsed = ParseLoadCommand(argc, argv);
@@ -195,7 +199,7 @@ int Main(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   const int exit_status = attendant::Main(argc, argv);
-  // What did not fit its buffer was written before.
+  // ferror tells of earlier writes, which happen when the buffer is full.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_status;
   std::fputs("attendant-load: standard output can't be written\n", stderr);
   return std::max<int>(exit_status, attendant::kFailed);

@@ -26,9 +26,9 @@
 namespace attendant {
 namespace {
 
-// What is added to keys of items that are written: so many different ones that
-// the sums with SampledQueryOptions::max_count keys are too, and a fifth as
-// large as a key.
+// Returns vectors to add to the keys of items that are written, each a fifth as
+// long as a key. Their number has no factor in common with
+// SampledQueryOptions::max_count keys, so that the sums differ.
 std::vector<std::vector<float>> Noises(
     const std::vector<std::vector<float>>& keys, std::uint64_t seed) {
   constexpr std::size_t kCount = 1009;  // a prime
@@ -61,7 +61,7 @@ absl::StatusOr<WriterOptions> BackgroundWrites(Client& client,
   writes.key_field = options.requests.key_field;
   writes.rate = *options.writes_per_second;
   writes.seed = options.requests.seed;
-  // Others than what is asked for: those would gather copies of themselves.
+  // Keys other than those queried, which would gather copies of themselves.
   ATTENDANT_ASSIGN_OR_RETURN(
       writes.keys, SampleQueries(client, {.catalog = writes.catalog,
                                           .key_field = writes.key_field,
@@ -94,8 +94,8 @@ absl::Status CheckMayVerify(const RequestOptions& requests) {
   return absl::OkStatus();
 }
 
-// The first of the mix's queries from number `index` on, which it moves behind
-// that one.
+// Returns the first query of the mix from number `index` on, and sets `index`
+// to the number after it.
 v1::AttendRequest NextQuery(const RequestMix& mix, std::int64_t& index) {
   const std::vector<std::string> kinds = mix.kinds();
   while (true) {
@@ -109,7 +109,7 @@ v1::AttendRequest NextQuery(const RequestMix& mix, std::int64_t& index) {
   }
 }
 
-// Deletes the items 0 to count - 1 of the load's own.
+// Deletes the items 0 to count - 1 that the load wrote.
 CleanupResult CleanUp(Client& client, const LoadOptions& options,
                       std::int64_t count) {
   const RequestOptions& requests = options.requests;
@@ -152,7 +152,7 @@ nlohmann::ordered_json Describe(const LoadOptions& options) {
   return json;
 }
 
-// What becomes of the requests of a mix.
+// Returns traffic that sends the requests of the mix.
 Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
                   AnswerChecker* checker, LiveView& view) {
   Traffic traffic;
@@ -187,7 +187,7 @@ Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
   return traffic;
 }
 
-// An open loop by `profile`, or a closed one where there is none.
+// Runs an open loop by `profile`, or a closed one without it.
 LoadResult RunLoop(const LoadOptions& options,
                    const std::optional<RateProfile>& profile,
                    const Traffic& traffic) {
@@ -247,8 +247,8 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
   const absl::Duration warmup = absl::Seconds(options.warmup_s);
   const absl::Duration duration = absl::Seconds(options.duration_s);
   options.connections = std::max(options.connections, options.threads);
-  // What comes before, after and beside the load is not of it, and has time:
-  // only requests of the load may be held to a few milliseconds.
+  // Calls before, after and during the load that are not part of it may take
+  // longer than --timeout, which can be a few milliseconds.
   Client::Options beside_load = options.client;
   beside_load.deadline = std::max(beside_load.deadline, timeout);
   ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<Client> client,
@@ -305,13 +305,13 @@ absl::StatusOr<LoadReport> RunLoad(LoadOptions options) {
           if (options.is_stopped()) return std::nullopt;
           return NextQuery(mix, index);
         });
-    // An interrupted load may have had no time for any.
+    // An interrupted load may have checked none.
     if (result.query_count + result.failed_count > 0) {
       report.verify = std::move(result);
     }
   }
-  // After the answers are checked, which deletions would change. Whatever
-  // wrote, a load before that was killed may have left any of the mix's items.
+  // After the checks of answers, which deletions would change. An earlier load
+  // that was killed may have left any of the mix's items.
   const std::int64_t sent_count = report.writes ? report.writes->sent_count : 0;
   if (sent_count > 0 || HasKind(options.requests, kWriteKind)) {
     report.cleanup =

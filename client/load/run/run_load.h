@@ -1,4 +1,4 @@
-// A load test from what was asked for to its report.
+// Runs a load test.
 #ifndef ATTENDANT_CLIENT_LOAD_RUN_RUN_LOAD_H_
 #define ATTENDANT_CLIENT_LOAD_RUN_RUN_LOAD_H_
 
@@ -18,17 +18,17 @@
 namespace attendant {
 
 struct LoadOptions {
-  Client::Options client;  // the server, and what it wants to see
-  // The same as ShellFlags has it, for a command that is advised.
+  Client::Options client;  // the server, its certificates and the token
+  // The same as flags (ShellFlags), for commands in advice.
   std::string connection_flags;
-  RequestOptions requests;  // an empty key_field: the catalog's first
+  RequestOptions requests;  // an empty key_field is the catalog's first
   std::string queries_path;
   int concurrency = 16;  // callers of a closed loop
-  // At least one a thread is opened, and more where those have no room.
+  // At least one for each thread is opened, and more if these are full.
   int connections = 4;
   int threads = 1;
   double timeout_s = 10;  // of each request of the load
-  // An open loop, by one of them.
+  // At most one of these is set, and makes an open loop.
   std::optional<double> rate;
   std::vector<double> steps;
   std::string ramp;
@@ -36,22 +36,23 @@ struct LoadOptions {
   std::optional<double> writes_per_second;
   double duration_s = 10;
   double warmup_s = 1;
-  std::int64_t verify_count = 0;  // answers that are checked; 0: none
+  std::int64_t verify_count = 0;  // answers to check
   // True ends the load early. Thread-safe.
   std::function<bool()> is_stopped = [] { return false; };
 };
 
-// Reads "FROM:TO", rates > 0, as a ramp.
+// Parses "FROM:TO", rates in (0, 1e6], as a ramp. InvalidArgument for another
+// text.
 absl::StatusOr<RateProfile> ParseRamp(absl::string_view text,
                                       absl::Duration duration);
 
-// The profile of an open loop; nothing of a closed one.
+// Returns the profile of an open loop, or nothing for a closed one.
 absl::StatusOr<std::optional<RateProfile>> ProfileOf(
     const LoadOptions& options);
 
-// Runs the load, shown on standard error, and deletes the items that it wrote.
-// Errors: those of the options and the server's before the load; under it,
-// failures are part of the report.
+// Runs the load, shows it on standard error, and deletes the items that it
+// wrote. Returns errors of the options, and the server's errors before the
+// load; failures during the load are part of the report.
 absl::StatusOr<LoadReport> RunLoad(LoadOptions options);
 
 }  // namespace attendant

@@ -59,7 +59,7 @@ WriterResult BackgroundWriter::Stop() {
 void BackgroundWriter::Run() {
   ImportOptions import;
   import.stall_timeout = options_.timeout;
-  // What is due at a tick goes out at once.
+  // Items due at a tick are sent together.
   import.batch_item_count = std::max<std::int64_t>(
       1,
       std::min<std::int64_t>(
@@ -74,7 +74,7 @@ void BackgroundWriter::Run() {
     const std::chrono::duration<double> passed = SteadyClock::now() - start;
     return static_cast<std::int64_t>(options_.rate * passed.count());
   };
-  // Else they would be held until the end.
+  // Otherwise they would be held back until the end.
   const auto take_failures = [&] {
     for (const v1::ImportFailure& failure : importer->TakeFailures()) {
       if (!result_.first_refusal.ok()) continue;

@@ -1,4 +1,4 @@
-// Writes beside a load of queries, at a rate of their own.
+// Writes items during a load of queries, at a rate of its own.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_BACKGROUND_WRITER_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_BACKGROUND_WRITER_H_
 
@@ -19,15 +19,14 @@ struct WriterOptions {
   std::string key_field;
   double rate = 1000;  // items a second, > 0
   std::uint64_t seed = 1;
-  // Of the items that are written, every other is one of these, in turns, and
-  // the rest are new. Empty: all are new.
+  // Every other item written is one of these, in turns; the rest are new.
+  // Empty: all are new.
   std::vector<std::string> existing_ids;
-  // Keys of the items: sums of one of each, in turns. Neither is empty, nor are
-  // their sizes to have a common factor, so that few items are alike.
+  // The keys of the items are sums of one of each, in turns. Neither is empty,
+  // and their sizes should have no common factor, so that few items are alike.
   std::vector<std::vector<float>> keys;
   std::vector<std::vector<float>> noises;
-  // After so long without a word of the server while one is waited for, the
-  // import is given up. > 0
+  // The import ends after this time without a response that is waited for. > 0
   absl::Duration timeout = absl::Seconds(10);
 };
 
@@ -36,25 +35,26 @@ struct WriterResult {
   std::int64_t due_count = 0;  // by the rate
   std::int64_t sent_count = 0;
   std::int64_t stored_count = 0;   // acknowledged: synced
-  std::int64_t refused_count = 0;  // by item
+  std::int64_t refused_count = 0;  // items
   absl::Status first_refusal;      // of an item; or OK
   absl::Status status;             // why the import ended early; or OK
 
   double stored_per_second() const;
 };
 
-// The id and key of the i-th item written.
+// Returns the i-th item written, with id and key.
 v1::Item ItemToWrite(const WriterOptions& options, std::int64_t i);
 
-// Streams an import from a thread of its own, from construction to Stop. Every
-// 10 ms it sends what is due; it falls behind where the server does.
+// Streams an import on a thread of its own, from construction to Stop. Sends
+// the items that are due every 10 ms, and falls behind if the server does.
 class BackgroundWriter {
  public:
   // The client must outlive the object.
   BackgroundWriter(Client* client, WriterOptions options);
   ~BackgroundWriter();
 
-  // Ends the import, waits for what was sent, and tells. At most once.
+  // Ends the import, waits for the items sent, and returns the result. Call it
+  // at most once.
   WriterResult Stop();
 
  private:
@@ -63,7 +63,7 @@ class BackgroundWriter {
   Client* const client_;
   const WriterOptions options_;
   std::atomic<bool> stopping_ = false;
-  WriterResult result_;  // the thread's, until it is joined
+  WriterResult result_;  // used by the thread until it is joined
   std::thread thread_;
 };
 

@@ -14,7 +14,7 @@
 namespace attendant {
 namespace {
 
-// How often a wait looks whether the load is stopped.
+// How often a wait checks whether the load is stopped.
 constexpr absl::Duration kLookForStop = absl::Milliseconds(50);
 
 class Loop {
@@ -41,7 +41,7 @@ class Loop {
  private:
   bool IsOver() const { return SteadyNow() >= end_ || traffic_.is_stopped(); }
 
-  // A caller's next request, or its end.
+  // Sends a caller's next request, or ends the caller.
   void Send() {
     if (IsOver()) {
       MutexLock lock(&mutex_);
@@ -53,7 +53,7 @@ class Loop {
     const std::int64_t index = next_.fetch_add(1, std::memory_order_relaxed);
     recorder_.Send(Recorder::kWarmup);
     traffic_.send(index, [this, begin, index](const absl::Status& status) {
-      // After the end too: else the slowest would be missing.
+      // Counts after the end as well, or the slowest would be missing.
       const int slice = SteadyNow() < count_from_ ? Recorder::kWarmup : 0;
       recorder_.Answer(traffic_.kind_of(index), slice, status,
                        absl::ToInt64Nanoseconds(TimeSince(begin)));
@@ -68,8 +68,8 @@ class Loop {
     });
   }
 
-  // Waits until a caller whose last request failed is to send again, or has to
-  // end. False when all have ended.
+  // Waits until a caller whose last request failed should send again or end.
+  // Returns false when all have ended.
   bool AwaitTurn() {
     MutexLock lock(&mutex_);
     while (caller_count_ > 0) {
@@ -95,7 +95,7 @@ class Loop {
   std::atomic<std::int64_t> next_{0};
   Mutex mutex_;
   CondVar changed_;
-  int caller_count_ ABSL_GUARDED_BY(mutex_);  // that have not ended
+  int caller_count_ ABSL_GUARDED_BY(mutex_);  // callers that have not ended
   // When callers send again.
   std::priority_queue<SteadyTime, std::vector<SteadyTime>,
                       std::greater<SteadyTime>>

@@ -1,9 +1,9 @@
-// A closed loop of callers: each sends its next request when its last one is
-// answered. The rate is what the server can do for so many callers; a slow
-// answer delays the requests after it, so latencies under an arrival rate of
-// their own (an open loop) would be worse at the tail. A caller whose request
-// failed waits as long as the server says, as callers do that are worth having;
-// else those that are refused would keep the server, and us, from the others.
+// A closed loop of callers, each of which sends its next request when its last
+// one is answered. The rate is the server's throughput for that many callers. A
+// slow answer delays the requests after it, so the tail latencies of an open
+// loop are worse. A caller whose request failed waits as long as the server
+// says, as well-behaved clients do; otherwise, the retries of refused callers
+// would take capacity of the server, and of this process, from the others.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_CLOSED_LOOP_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_CLOSED_LOOP_H_
 
@@ -19,12 +19,12 @@ struct ClosedLoopOptions {
   absl::Duration duration = absl::Seconds(10);  // counted, > 0
 };
 
-// How long a caller waits after a failure that does not say when to try again.
+// The wait of a caller after a failure that has no retry delay.
 inline constexpr absl::Duration kDelayAfterFailure = absl::Milliseconds(100);
 
-// Runs the loop and returns when the last request is answered. What is answered
-// after the warm-up counts, after the end too, and the load lasts until the
-// last answer; one that is stopped is as long as it was.
+// Runs the loop and returns when the last request is answered. Answers after
+// the warm-up count, including those after the end, and the load lasts until
+// the last answer. A stopped load lasts until it was stopped.
 LoadResult RunClosedLoop(const ClosedLoopOptions& options,
                          const Traffic& traffic);
 

@@ -12,7 +12,7 @@
 namespace attendant {
 namespace {
 
-// Lets this thread's sleeps end when they should, and not up to 50 us later.
+// Lets this thread's sleeps end on time, not up to 50 us later.
 class ExactSleeps {
  public:
   ExactSleeps() : slack_(prctl(PR_GET_TIMERSLACK, 0, 0, 0, 0)) {
@@ -24,7 +24,7 @@ class ExactSleeps {
   const int slack_;
 };
 
-// Until `time`, or a little after the traffic is stopped.
+// Sleeps until `time`, or until shortly after the traffic is stopped.
 void SleepUntil(SteadyTime time, const Traffic& traffic) {
   constexpr std::chrono::milliseconds kLook{50};
   while (time - SteadyNow() > kLook) {
@@ -34,7 +34,7 @@ void SleepUntil(SteadyTime time, const Traffic& traffic) {
   std::this_thread::sleep_until(time);
 }
 
-// Which slice a time lies in; times ascend.
+// Finds the slice of each time; times must ascend.
 class SliceFinder {
  public:
   SliceFinder(const std::vector<RateProfile::Stage>& slices,
@@ -52,7 +52,7 @@ class SliceFinder {
  private:
   const std::vector<RateProfile::Stage>& slices_;
   int slice_ = Recorder::kWarmup;
-  absl::Duration end_;  // of the slice
+  absl::Duration end_;  // end of the current slice
 };
 
 }  // namespace
@@ -91,7 +91,7 @@ LoadResult RunOpenLoop(const OpenLoopOptions& options, const Traffic& traffic) {
                  });
   }
   recorder.AwaitAnswers();
-  monitor.reset();  // its last moment is of the result
+  monitor.reset();  // adds the last moment to the result
   return recorder.Take(counted);
 }
 

@@ -14,7 +14,7 @@ double CountOf(const RateProfile::Stage& stage) {
   return MeanRate(stage) * absl::ToDoubleSeconds(stage.duration);
 }
 
-// When `due_count` of a stage's requests have become due: the root t of
+// Returns when `due_count` of a stage's requests have become due: the root t of
 // slope t^2 / 2 + first t = due_count, in a form that does not cancel.
 double SecondsOf(const RateProfile::Stage& stage, double due_count) {
   const double slope = (stage.last_rate - stage.first_rate) /

@@ -1,4 +1,4 @@
-// How many requests a second are due, and when each.
+// Says at what rate requests are due, and when each one is.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_RATE_PROFILE_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_RATE_PROFILE_H_
 
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// A rate over time: stages one after the other, in each of which it goes in a
-// straight line from one value to another.
+// A rate over time, in consecutive stages. Within a stage the rate changes
+// linearly.
 class RateProfile {
  public:
   struct Stage {
@@ -20,27 +20,28 @@ class RateProfile {
     absl::Duration duration;  // > 0
   };
 
-  // Of some `duration` in all.
+  // Makes a profile of length `duration` in all.
   static RateProfile Constant(double rate, absl::Duration duration);
-  // Equally long steps; `rates` is not empty.
+  // Steps are equally long; `rates` is not empty.
   static RateProfile Steps(const std::vector<double>& rates,
                            absl::Duration duration);
   static RateProfile Ramp(double first_rate, double last_rate,
                           absl::Duration duration);
 
-  // The same after so long at its first rate, if that is longer than none.
+  // Returns this profile after a stage of length `warmup` at its first rate;
+  // without such a stage if `warmup` is 0.
   RateProfile WithWarmup(absl::Duration warmup) const;
 
   const std::vector<Stage>& stages() const { return stages_; }
   absl::Duration duration() const;
-  // Requests due in all, as a mean.
+  // Returns the expected number of requests.
   double count() const;
-  // When so many have become due, as a mean: the inverse of the integral of the
-  // rate. duration() for count() and more.
+  // Returns when `due_count` requests have become due on average: the inverse
+  // of the integral of the rate. duration() from count() on.
   absl::Duration TimeOf(double due_count) const;
 
-  // The parts of a profile that are reported apart: a stage of one rate as it
-  // is, and one whose rate changes in kRampSlices of equal length.
+  // Returns the parts of a profile that are reported separately: a stage of
+  // constant rate whole, any other in kRampSlices parts of equal length.
   static constexpr int kRampSlices = 20;
   std::vector<Stage> Slices() const;
 
@@ -50,24 +51,24 @@ class RateProfile {
   std::vector<Stage> stages_;
 };
 
-// What of the stages comes before `end`, which counts from the first one's
-// begin.
+// Returns the stages up to `end`, which counts from the start of the first.
 std::vector<RateProfile::Stage> CutAt(
     absl::Duration end, const std::vector<RateProfile::Stage>& stages);
 
 enum class Arrivals {
-  kFixed,    // evenly
-  kPoisson,  // at random, as of many callers that know nothing of each other
+  kFixed,    // evenly spaced
+  kPoisson,  // at random, as from many independent callers
 };
 
-// When requests are due, ascending; the same for a seed.
+// The times at which requests are due, ascending, which depend on the profile,
+// the arrivals and the seed only.
 class Schedule {
  public:
   Schedule(RateProfile profile, Arrivals arrivals, std::uint64_t seed)
       : profile_(std::move(profile)), arrivals_(arrivals), random_(seed) {}
 
-  // Since the start; the profile's duration or more when there are no more. The
-  // first of kFixed is due at 0.
+  // Returns the next time since the start; the profile's duration or more when
+  // there are no more. The first of kFixed is 0.
   absl::Duration Next();
 
  private:

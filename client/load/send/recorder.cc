@@ -10,8 +10,8 @@
 namespace attendant {
 namespace {
 
-// Refusals of one kind differ in when to try again, which nobody does here, and
-// in how many wait or for how long: a run of digits is an N.
+// Makes refusals of one kind equal: drops the retry delay, which is not used
+// here, and replaces each number by N.
 std::string MessageOf(const absl::Status& status) {
   const absl::string_view message = status.message();
   const std::size_t end = message.find(" (try again in ");

@@ -1,4 +1,4 @@
-// Where answers are counted while a load runs.
+// Counts answers while a load runs.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_RECORDER_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_RECORDER_H_
 
@@ -17,47 +17,49 @@
 
 namespace attendant {
 
-// What is seen of a load while it runs.
+// The state of a running load.
 struct LoadView {
   Tally recent;  // since the last look
   std::int64_t answered_count = 0;
   std::int64_t failed_count = 0;
-  std::int64_t waiting_count = 0;  // sent, and not answered yet
+  std::int64_t waiting_count = 0;  // sent and not answered yet
   std::map<std::string, std::int64_t> error_counts;
 };
 
-// Thread-safe. A request counts from Send to Answer.
+// Counts requests from Send to Answer. Thread-safe.
 class Recorder {
  public:
-  // Requests are of one of some kinds, and due in one of some slices, which
-  // follow each other from `begin` on: the end of the warm-up.
+  // A request has one of `kinds` and is due in one of `slices`, which follow
+  // each other from `begin` on, the end of the warm-up.
   Recorder(std::vector<std::string> kinds,
            const std::vector<RateProfile::Stage>& slices, SteadyTime begin);
 
-  // Of the warm-up: seen in moments and views, and else not counted.
+  // The slice of the warm-up, which counts in moments and views only.
   static constexpr int kWarmup = -1;
 
-  // False if so many wait already that this one can't be sent; it is counted.
+  // Returns false if too many requests are waiting to send this one, which is
+  // counted as unsent.
   bool Send(int slice);
   void SentLate(int slice, absl::Duration lateness);
   // `slice` is kWarmup or in [0, max(1, slices)), `kind` a position in kinds.
   void Answer(int kind, int slice, const absl::Status& status,
               std::int64_t latency_ns);
 
-  // The slices of a load that was stopped: those it was made with, cut.
+  // Replaces the slices when a load is stopped by the same ones, cut short.
   void SetSlices(const std::vector<RateProfile::Stage>& slices);
 
-  // What came since the last call, which is one moment longer for the result.
+  // Ends a moment, with the answers since the last call, and adds it to the
+  // result.
   void EndMoment(absl::Duration end, absl::Duration duration);
-  // The same at the end of a load: one that is too short for a rate of its own
-  // makes that before longer.
+  // Ends the last moment; if it is too short for a rate of its own, it is added
+  // to the one before.
   void EndLastMoment(absl::Duration end, absl::Duration duration);
   LoadView Look();
 
-  // Waits until all that was sent is answered.
+  // Waits until all requests sent are answered.
   void AwaitAnswers();
-  // Hands over what was counted, after all was answered. The load is `duration`
-  // long or, if that is later, ends with its last answer. At most once.
+  // Returns the result after AwaitAnswers. The load lasts `duration` or until
+  // its last answer, whichever is later. Call it at most once.
   LoadResult Take(absl::Duration duration);
 
  private:

@@ -34,7 +34,7 @@ void Monitor::Run(absl::Duration period) {
   const SteadyTime start = SteadyNow();
   absl::Duration moment_begin;
   absl::Duration next_watch = kWatchPeriod;
-  absl::Duration last_wanted;  // when it was not stopped
+  absl::Duration last_wanted;  // the last time it was not stopped
   bool running = true;
   while (running) {
     {

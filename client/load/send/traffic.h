@@ -1,4 +1,4 @@
-// What a loop sends, and who watches it.
+// The requests of a loop, and hooks to watch and stop it.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_TRAFFIC_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_TRAFFIC_H_
 
@@ -22,31 +22,31 @@ struct Traffic {
   using Done = std::function<void(const absl::Status&)>;
   std::function<void(std::int64_t index, Done done)> send;
 
-  // Kinds of requests, at least one, and the position there of each request's.
+  // The kinds of requests, at least one, and each request's position there.
   std::vector<std::string> kinds = {"requests"};
   std::function<int(std::int64_t index)> kind_of = [](std::int64_t) {
     return 0;
   };
 
-  // Called every 250 ms, from a thread of its own, if it is not null; `elapsed`
-  // is since the first request, warm-up included.
+  // Called every 250 ms on a thread of its own, if not null. `elapsed` counts
+  // from the start of the warm-up.
   std::function<void(const LoadView& view, absl::Duration elapsed)> watch =
       nullptr;
 
-  // True ends the load: nothing more is sent. Thread-safe.
+  // Returns true to end the load: nothing more is sent. Thread-safe.
   std::function<bool()> is_stopped = [] { return false; };
-  // Ends the requests under way, for a load that was stopped and has waited for
-  // them in vain; may be called again. Thread-safe.
+  // Cancels the requests under way, for a stopped load whose answers don't
+  // come. May be called again. Thread-safe.
   std::function<void()> cancel = [] {};
 };
 
-// Ends the recorder's moments, lets the traffic be watched, and cancels what is
-// not answered a second after a stop, on a thread of its own for as long as the
-// object lives.
+// Ends the recorder's moments, calls `watch`, and cancels requests that are not
+// answered a second after a stop. Runs on a thread of its own while the object
+// lives.
 class Monitor {
  public:
-  // `total` is how long the load is going to take. Both must outlive the
-  // object.
+  // `total` is the planned length of the load. `recorder` and `traffic` must
+  // outlive the object.
   Monitor(Recorder& recorder, const Traffic& traffic, absl::Duration total);
   ~Monitor();
 

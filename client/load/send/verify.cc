@@ -22,7 +22,7 @@ ItemsById ById(const v1::AttendResponse& answer) {
   return items;
 }
 
-// The largest difference of what `of` says of an item in both.
+// Returns the largest difference of what `of` returns for an item in both.
 template <typename Number>
 double MaxDifference(const v1::AttendResponse& answer,
                      const v1::AttendResponse& exact,
@@ -170,7 +170,7 @@ VerifyResult AnswerChecker::Finish(
     if (!request) break;
     const absl::Status status = AskAndCheck(*request);
     if (status.ok()) continue;
-    // A server that has gone would be waited for each time.
+    // If the server is gone, each further check would wait for it.
     result_.AddFailure(status);
     break;
   }

@@ -1,4 +1,4 @@
-// How close answers come to the exact ones.
+// Compares answers with exact ones.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_VERIFY_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_VERIFY_H_
 
@@ -20,17 +20,17 @@
 namespace attendant {
 
 struct VerifyResult {
-  // Checks that were made, and those that failed, which count for nothing else.
+  // Checks made, and checks that failed, which count in nothing else here.
   std::int64_t query_count = 0;
   std::int64_t failed_count = 0;
   absl::Status first_failure = absl::OkStatus();
-  // Those of query_count whose answer was given under load.
+  // Checks in query_count whose answer was given under load.
   std::int64_t under_load_count = 0;
-  // Share of the exact answer's items that the answer holds.
+  // The share of the exact answer's items that the answer has.
   double mean_recall = 0;
   double min_recall = 0;
-  // Over items in both answers. Logits are exact, so that theirs is 0 unless
-  // items are written meanwhile; weights differ where the shortlist does.
+  // Over items in both answers. Logits are exact, so their difference is 0
+  // unless items are written meanwhile. Weights differ if the shortlists do.
   double max_logit_difference = 0;
   double max_weight_difference = 0;
 
@@ -39,20 +39,21 @@ struct VerifyResult {
   void AddFailure(const absl::Status& failure);
 };
 
-// The share of the items of `exact` that are in `answer`; 1 if it has none.
+// Returns the share of the items of `exact` that are in `answer`; 1 if `exact`
+// has none.
 double Recall(const v1::AttendResponse& answer,
               const v1::AttendResponse& exact);
 
-// The largest difference of an item's logits, or weights; 0 if no item is in
-// both.
+// Return the largest difference of an item's logits or weights; 0 if no item is
+// in both.
 double MaxLogitDifference(const v1::AttendResponse& answer,
                           const v1::AttendResponse& exact);
 double MaxWeightDifference(const v1::AttendResponse& answer,
                            const v1::AttendResponse& exact);
 
-// Checks answers of a load while it runs: takes some of them, evenly over time,
-// and asks each again with scan_mode EXACT at once, on a thread of its own and
-// one after the other, so that the load is hardly more than without.
+// Checks answers of a load while it runs. Picks some evenly over time and at
+// once asks each query again with scan_mode EXACT, one after the other on a
+// thread of its own, so that it adds little load.
 class AnswerChecker {
  public:
   // Checks `count` >= 1 answers, one in each `period`. The client must outlive
@@ -60,12 +61,12 @@ class AnswerChecker {
   AnswerChecker(Client* client, std::int64_t count, absl::Duration period);
   ~AnswerChecker();
 
-  // An AttendRequest and what came of it, as bytes. Returns at once, and in
-  // next to no time where no answer is wanted. Thread-safe.
+  // Offers a serialized AttendRequest and its reply. Does not block, and costs
+  // almost nothing while no answer is wanted. Thread-safe.
   void Offer(const grpc::ByteBuffer& request, const grpc::ByteBuffer& reply);
 
-  // Ends the checks, and makes up for those that are missing by asking what
-  // `next` gives, until that is nothing or a check fails. At most once.
+  // Ends the checks, then makes the missing ones with the queries that `next`
+  // returns, until it returns nothing or a check fails. Call it at most once.
   VerifyResult Finish(
       absl::FunctionRef<std::optional<v1::AttendRequest>()> next);
 
@@ -95,7 +96,7 @@ class AnswerChecker {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
   std::optional<Answer> offered_ ABSL_GUARDED_BY(mutex_);
 
-  // The thread's, until it is joined.
+  // Used by the thread until it is joined.
   VerifyResult result_;
   std::thread thread_;
 };

@@ -24,7 +24,7 @@
 namespace attendant {
 namespace {
 
-// Makes channels to one server. One connects when it is first used.
+// Makes channels to one server. A channel connects on first use.
 using ChannelMaker = std::function<std::shared_ptr<grpc::Channel>()>;
 
 std::shared_ptr<grpc::Channel> MakeChannel(
@@ -34,7 +34,7 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   arguments.SetMaxReceiveMessageSize(-1);  // the server has its own limit
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // The end of an outage is seen when it comes.
+  // Notices the end of an outage at once.
   for (const char* backoff : {GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
                               GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS,
                               GRPC_ARG_MAX_RECONNECT_BACKOFF_MS}) {
@@ -58,7 +58,7 @@ class WireSender::Lane {
     thread_.join();
   }
 
-  // One that is taken in turns. Before the first Send.
+  // Adds a connection that is used in turns. Call it before the first Send.
   void AddConnection(const std::shared_ptr<grpc::Channel>& channel) {
     MutexLock lock(&mutex_);
     connections_.emplace_back(channel);
@@ -105,7 +105,7 @@ class WireSender::Lane {
     int call_count = 0;  // under way
   };
 
-  // From its start until its answer was taken.
+  // A call from its start until its answer is received.
   struct Call {
     Connection* connection = nullptr;
     grpc::ClientContext context;
@@ -113,11 +113,11 @@ class WireSender::Lane {
     grpc::Status status;
     std::unique_ptr<grpc::ClientAsyncResponseReader<grpc::ByteBuffer>> reader;
     WireSender::Done done;
-    std::list<Call>::iterator place;  // among those under way
+    std::list<Call>::iterator place;  // in calls_
   };
 
-  // The one whose turn it is, or the first after it that has room; a new one if
-  // none has.
+  // Returns the connection whose turn it is, or the next that has room, or a
+  // new one.
   Connection& ConnectionFor(std::uint64_t turn)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     for (std::size_t i = 0; i < connections_.size(); ++i) {
@@ -149,7 +149,8 @@ class WireSender::Lane {
   const ChannelMaker make_channel_;
   grpc::CompletionQueue queue_;
   Mutex mutex_;
-  // First those that are taken in turns. A deque: calls point to them.
+  // The first ones are used in turns. A deque, since calls point to its
+  // elements.
   std::deque<Connection> connections_ ABSL_GUARDED_BY(mutex_);
   std::size_t in_turns_ ABSL_GUARDED_BY(mutex_) = 0;
   std::list<Call> calls_ ABSL_GUARDED_BY(mutex_);  // under way

@@ -1,4 +1,4 @@
-// Requests that are bytes already, sent at the least cost.
+// Sends serialized requests at low cost.
 #ifndef ATTENDANT_CLIENT_LOAD_SEND_WIRE_SENDER_H_
 #define ATTENDANT_CLIENT_LOAD_SEND_WIRE_SENDER_H_
 
@@ -21,28 +21,28 @@ namespace attendant {
 struct WireSenderOptions {
   std::string server = "127.0.0.1:7600";  // HOST:PORT
   ClientSecurity security = {};
-  // Taken in turns, >= thread_count. More are opened where all of them have
+  // Connections used in turns, >= thread_count. More are opened if all have
   // kMaxCalls under way.
   int connection_count = 4;
-  int thread_count = 1;  // that take answers, >= 1
+  int thread_count = 1;  // threads that receive answers, >= 1
   absl::Duration connect_deadline = absl::Seconds(10);  // > 0
   absl::Duration deadline = absl::Seconds(10);          // of each call, > 0
 };
 
-// Calls unary methods without looking at messages. Nothing is tried again: a
-// load tester reports what fails. Thread-safe.
+// Calls unary methods without parsing messages. Does not retry: a load tester
+// reports failures. Thread-safe.
 class WireSender {
  public:
-  // Calls under way on a connection before another is taken. A server takes so
-  // many at once (attendantd: --max-streams, 1,000); what is beyond them would
-  // wait within gRPC, where nobody sees it.
+  // The most calls under way on a connection. A server accepts a limited number
+  // (attendantd --max-streams, 1,000); further calls would wait inside gRPC,
+  // unnoticed.
   static constexpr int kMaxCalls = 500;
 
   // Connects. Errors of MakeChannelCredentials; Unavailable if the server can't
-  // be reached within its deadline.
+  // be reached within `connect_deadline`.
   static absl::StatusOr<std::unique_ptr<WireSender>> Connect(
       const WireSenderOptions& options);
-  // Returns when all calls are done.
+  // Waits until all calls are done.
   ~WireSender();
 
   using Done = std::function<void(const absl::Status& status,
@@ -54,11 +54,11 @@ class WireSender {
   void Send(const std::string& method, const grpc::ByteBuffer& request,
             Done done);
 
-  // Connections, with those that were opened later.
+  // Returns the number of connections, including those opened later.
   int connection_count() const;
 
-  // Ends the calls that are under way, with Cancelled but for those that were
-  // answered already.
+  // Cancels the calls under way; those without an answer yet end with
+  // Cancelled.
   void Cancel();
 
  private:
