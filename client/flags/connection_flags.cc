@@ -15,7 +15,7 @@
 namespace attendant {
 namespace {
 
-// Its first word.
+// Returns the first word of the file.
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
   std::string token;
   if (std::ifstream(path) >> token) return token;
@@ -35,7 +35,7 @@ void AddFile(CLI::App& app, const std::string& flag,
 
 std::string CheckAddress(const std::string& address) {
   const absl::string_view host = HostOf(address);
-  // IPv6 has brackets, or its last group would be taken for the port.
+  // An IPv6 address needs brackets, so that its last group is not the port.
   const bool has_host =
       !host.empty() && (host.front() == '[' || !absl::StrContains(host, ':'));
   if (has_host && PortOf(address) != 0) return "";
@@ -48,17 +48,17 @@ void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags) {
       ->check(CLI::Validator(&CheckAddress, ""))
       ->capture_default_str();
   AddFile(app, "--ca", "ATTENDANT_CA", flags.security.ca_path,
-          "Connect by TLS, to a server with a certificate of these "
-          "authorities, PEM");
+          "Connect with TLS; the server's certificate must be issued by one "
+          "of these authorities, PEM");
   AddFile(app, "--client-cert", "ATTENDANT_CLIENT_CERT",
           flags.security.certificate_path,
-          "Our certificate, PEM, for a server that asks for one");
+          "The certificate to show to a server that asks for one, PEM");
   AddFile(app, "--client-key", "ATTENDANT_CLIENT_KEY", flags.security.key_path,
           "The key of --client-cert, PEM");
   AddFile(app, "--auth-token-file", "ATTENDANT_AUTH_TOKEN_FILE",
           flags.token_path,
-          "File that holds the token to send; or have the token itself in the "
-          "environment as ATTENDANT_AUTH_TOKEN");
+          "File with the token to send. Or set ATTENDANT_AUTH_TOKEN to the "
+          "token itself");
 }
 
 std::string ShellFlags(const ConnectionFlags& flags) {
@@ -84,7 +84,7 @@ absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags) {
   options.security = flags.security;
   if (flags.token_path.empty()) {
     const char* token = std::getenv("ATTENDANT_AUTH_TOKEN");
-    // Those who keep secrets often put a line end behind.
+    // Stores of secrets often append a line end.
     if (token != nullptr) {
       options.security.token = std::string(absl::StripAsciiWhitespace(token));
     }

@@ -1,4 +1,4 @@
-// The flags by which a command line reaches a server.
+// Adds the flags that say how to reach a server.
 #ifndef ATTENDANT_CLIENT_FLAGS_CONNECTION_FLAGS_H_
 #define ATTENDANT_CLIENT_FLAGS_CONNECTION_FLAGS_H_
 
@@ -12,17 +12,18 @@ namespace attendant {
 
 struct ConnectionFlags {
   std::string server = "127.0.0.1:7600";
-  ClientSecurity security;  // but for the token
-  // File that holds the token; empty: ATTENDANT_AUTH_TOKEN, if set, is the
-  // token. Never an argument, which other users of the machine can see.
+  ClientSecurity security;  // without the token
+  // The file with the token. If empty, the environment variable
+  // ATTENDANT_AUTH_TOKEN is the token. There is no flag with the token itself,
+  // since other users of the machine can see arguments.
   std::string token_path;
 };
 
-// Of the options but --server, in the help.
+// The help's group of all these options but --server.
 inline constexpr char kSecurityGroup[] = "Security";
 
-// What is wrong with an address, as a check of a flag says it; nothing if it is
-// HOST:PORT.
+// Returns what is wrong with an address, or "" if it is HOST:PORT. A check for
+// CLI11.
 std::string CheckAddress(const std::string& address);
 
 // Adds --server, which must be HOST:PORT, --ca, --client-cert, --client-key and
@@ -30,20 +31,21 @@ std::string CheckAddress(const std::string& address);
 // `app`.
 void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags);
 
-// The flags as a shell takes them, a space before each: the server, and the
-// files that were given.
+// Returns the flags for a command line of a shell, each after a space: --server
+// and the files that were given.
 std::string ShellFlags(const ConnectionFlags& flags);
 
-// Without this gRPC writes lines of its own beside the messages of a program,
-// unless GRPC_VERBOSITY asks for them. Before any other use of gRPC.
+// Keeps gRPC from writing its own lines to standard error, unless
+// GRPC_VERBOSITY asks for them. Call it before any other use of gRPC.
 void SilenceGrpc();
 
-// Options of Client::Connect that name the server and hold what it wants to
-// see. UsageError if the token's file can't be read or holds no token.
+// Returns options for Client::Connect with the server, its certificates and the
+// token. UsageError if the token's file can't be read or holds no token.
 absl::StatusOr<Client::Options> ClientOptions(const ConnectionFlags& flags);
 
-// UsageError for what MakeChannelCredentials refuses: files that don't go
-// together or can't be read. A command line is wrong then, and no server.
+// Returns a UsageError for what MakeChannelCredentials refuses: files that
+// can't be read or don't belong together. That is a wrong command line, not a
+// server that can't be reached.
 absl::Status CheckSecurity(const ClientSecurity& security);
 
 }  // namespace attendant

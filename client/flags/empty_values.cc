@@ -28,7 +28,7 @@ void RefuseEmptyValues(CLI::App& app, const std::set<std::string>& allowed) {
 void RefuseEmptyAssignments(int argc, const char* const* argv) {
   for (int i = 1; i < argc; ++i) {
     const std::string word = argv[i];
-    if (word == "--") return;  // what follows are no flags
+    if (word == "--") return;  // no flags follow
     if (word.starts_with("--") && word.find('=') == word.size() - 1) {
       throw CLI::ValidationError(word.substr(0, word.size() - 1), kNothing);
     }

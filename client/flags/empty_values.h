@@ -1,4 +1,4 @@
-// Values of a command line that are empty by mistake.
+// Refuses values of a command line that are empty by mistake.
 #ifndef ATTENDANT_CLIENT_FLAGS_EMPTY_VALUES_H_
 #define ATTENDANT_CLIENT_FLAGS_EMPTY_VALUES_H_
 
@@ -9,15 +9,15 @@
 namespace attendant {
 
 // Makes an empty value a usage error for all options of the app and its
-// commands but `allowed`. It comes of a shell's variable that is not set, and
-// would otherwise be as if the option had not been given: a restriction would
-// fall away unseen. An environment variable that is empty stays as if unset.
-// After all options were added.
+// subcommands, except those named in `allowed`. An empty value usually comes
+// from an unset shell variable; treated as if the option were missing, it would
+// silently drop a restriction. An empty environment variable still counts as
+// unset. Call it after all options were added.
 void RefuseEmptyValues(CLI::App& app,
                        const std::set<std::string>& allowed = {});
 
-// Throws the same error for "--flag=" with nothing behind it: CLI11 would take
-// the next word for the value. Before the app parses.
+// Throws that error for "--flag=" with nothing after it, for which CLI11 would
+// take the next word as the value. Call it before the app parses.
 void RefuseEmptyAssignments(int argc, const char* const* argv);
 
 }  // namespace attendant

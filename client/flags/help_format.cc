@@ -20,7 +20,7 @@ std::string JoinedNames(const std::set<CLI::Option*>& options) {
   return absl::StrJoin(names, ", ");
 }
 
-// The text in lines of at most so many columns, where its words allow it.
+// Breaks the text into lines of at most `columns`, except for longer words.
 std::string InLines(absl::string_view text, std::size_t columns) {
   std::string lines;
   std::size_t used = 0;
@@ -48,7 +48,7 @@ std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
   if (option->get_type_size() != 0 && !option->get_positional()) {
     const std::string full = option->get_type_name();
     absl::string_view type = full;
-    // A check that says what it takes says it all: "TEXT:{sum,unit}".
+    // The values that a check allows say more than the type: "TEXT:{sum,unit}".
     for (const absl::string_view plain : {"TEXT:", "FLOAT:", "INT:", "UINT:"}) {
       if (absl::ConsumePrefix(&type, plain)) break;
     }

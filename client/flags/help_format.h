@@ -1,4 +1,4 @@
-// How --help shows flags.
+// Formats --help.
 #ifndef ATTENDANT_CLIENT_FLAGS_HELP_FORMAT_H_
 #define ATTENDANT_CLIENT_FLAGS_HELP_FORMAT_H_
 
@@ -7,8 +7,9 @@
 
 namespace attendant {
 
-// As CLI11 does, in 80 columns: a flag's heading has its name and what it
-// takes, and the flags that it needs or excludes stand with its description.
+// Formats help as CLI11 does, but in 80 columns. A flag's heading has its name
+// and the type of its value; its description names the flags that it needs or
+// excludes.
 class HelpFormat : public CLI::Formatter {
  public:
   HelpFormat();

@@ -1,4 +1,4 @@
-// Attention weights as they are drawn: what attends to what, by head.
+// Attention weights and pooled values in the form that pictures are drawn from.
 #ifndef ATTENDANT_CLIENT_PICTURE_ATTENTION_MAP_H_
 #define ATTENDANT_CLIENT_PICTURE_ATTENTION_MAP_H_
 
@@ -10,12 +10,12 @@
 
 namespace attendant {
 
-// A weight that a reply does not tell, which is not drawn as one of 0.
+// A weight that a reply leaves out, which is drawn differently from 0.
 inline constexpr double kUnknownWeight =
     std::numeric_limits<double>::quiet_NaN();
 inline bool IsKnown(double weight) { return !std::isnan(weight); }
 
-// The weights of one head, or of their mean.
+// The weights of one head, or the mean over heads.
 struct AttentionPanel {
   std::string title = {};
   // [rows, columns], row-major; finite, >= 0, or kUnknownWeight.
@@ -32,11 +32,11 @@ struct AttentionMap {
   }
 };
 
-// The greatest weight of all panels, which is drawn white, red or solid: they
-// share one scale. 0 if there is none.
+// Returns the greatest known weight of all panels, which share one scale: it is
+// drawn white, red or solid. 0 if there is none.
 double GreatestWeight(const AttentionMap& map);
 
-// How much of the greatest a known weight is, in [0, 1].
+// Returns a known weight as a share of the greatest, in [0, 1].
 inline double ShareOf(double weight, double greatest) {
   return greatest > 0 ? weight / greatest : 0;
 }
@@ -47,15 +47,17 @@ bool HasUnknownWeights(const AttentionMap& map);
 struct PixelImage {
   int width = 0;  // >= 1
   std::vector<double> values = {};
-  // Drawn black and white. Values lie between.
+  // The values drawn black and white; all others lie between.
   double black = 0;
   double white = 0;
 };
 
-// Black is 0, or the least value if that is negative; white the greatest.
+// Makes an image where black is 0, or the least value if that is negative, and
+// white is the greatest value.
 PixelImage ImageOf(const std::vector<double>& values, int width);
 
-// Where a value lies between black and white, in [0, 1]; 0 if they are one.
+// Returns the value's position between black and white, in [0, 1]; 0 if black
+// equals white.
 double Brightness(const PixelImage& image, double value);
 
 }  // namespace attendant

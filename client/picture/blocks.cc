@@ -18,7 +18,7 @@ constexpr std::array<absl::string_view, 5> kShades = {"  ", "░░", "▒▒", 
                                                       "██"};
 constexpr absl::string_view kUnknown = "??";
 
-// Of `fraction` in [0, 1], to the nearest quarter.
+// Returns the shade of `fraction`, in [0, 1], to the nearest quarter.
 absl::string_view Shade(double fraction) {
   const long level = std::lround(fraction * (kShades.size() - 1));
   return kShades[static_cast<std::size_t>(
@@ -33,13 +33,13 @@ std::string Padding(int width) {
   return std::string(static_cast<std::size_t>(std::max(width, 0)), ' ');
 }
 
-// The line without white space at its end, and a line end.
+// Returns the line without trailing white space, and a line end.
 std::string Line(std::string line) {
   absl::StripTrailingAsciiWhitespace(&line);
   return absl::StrCat(line, "\n");
 }
 
-// The labels downwards, side by side, ending on one line.
+// Writes the labels downwards, side by side, so that all end on one line.
 std::string ColumnHead(const std::vector<std::string>& labels, int indent) {
   std::vector<std::vector<std::string>> columns;
   std::size_t height = 0;

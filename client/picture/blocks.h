@@ -1,4 +1,4 @@
-// Attention weights and pooled values in a terminal, as shaded blocks.
+// Draws attention weights and pooled values as shaded blocks of text.
 #ifndef ATTENDANT_CLIENT_PICTURE_BLOCKS_H_
 #define ATTENDANT_CLIENT_PICTURE_BLOCKS_H_
 
@@ -9,12 +9,12 @@
 
 namespace attendant {
 
-// A matrix for each panel, one below the other: labels of columns written
-// downwards, one to a cell of two blocks; and a line on what the shades of all
-// mean. Of a weight that is not known "??".
+// Draws a matrix for each panel, one below the other, then a line that explains
+// the shades. A cell is two blocks wide, "??" if the weight is unknown. Labels
+// of columns are written downwards.
 std::string MatrixBlocks(const AttentionMap& map, const Style& style);
 
-// Two blocks a pixel.
+// Draws each pixel as two blocks.
 std::string ImageBlocks(const PixelImage& image, const Style& style);
 
 }  // namespace attendant

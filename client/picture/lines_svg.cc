@@ -18,7 +18,7 @@ using svg::Size;
 
 constexpr svg::Palette kLinePalette = {"#ffffff", "#d00000", "#a9c4e6"};
 
-// What all lines have in common.
+// Returns the attributes that all lines have.
 std::string Stroke(absl::string_view colour, double opacity) {
   return absl::StrCat(" stroke=\"", colour,
                       "\" stroke-width=\"2.5\" stroke-opacity=\"",
@@ -71,7 +71,8 @@ class LinesLayout {
     return labels;
   }
 
-  // An element a weight, the heaviest last, on top; what is not known first.
+  // Draws an element for each weight, unknown weights first and the heaviest
+  // last, on top.
   std::string Lines(std::size_t p, Point at) const {
     const std::vector<double>& weights = map_.panels[p].weights;
     std::vector<std::size_t> order(weights.size());
@@ -100,8 +101,8 @@ class LinesLayout {
     return lines;
   }
 
-  // A group a shade, the heaviest last and what is not known first, of a path a
-  // row. What is less than a shade is not drawn.
+  // Draws a group for each shade, unknown weights first and the heaviest last,
+  // with a path for each row. Weights below the first shade are not drawn.
   std::string Bundles(std::size_t p, Point at) const {
     constexpr std::size_t kUnknownShade = 0;  // in place of what is not drawn
     std::vector<std::string> groups(svg::kLevels + 1);  // by level
@@ -145,7 +146,7 @@ class LinesLayout {
   Point End(Point at, std::size_t column) const {
     return {at.x + left_ + kSpan, Middle(at, column, columns_.size())};
   }
-  // The shorter column stands in the middle.
+  // The shorter column is centred.
   double Middle(Point at, std::size_t i, std::size_t count) const {
     const double above = (height_ - static_cast<double>(count) * step_) / 2;
     return at.y + top_ + above + (static_cast<double>(i) + 0.5) * step_;

@@ -14,7 +14,7 @@ using svg::Point;
 using svg::Px;
 using svg::Size;
 
-// No grey: what is not known is not 0.
+// Not grey, so that unknown differs from 0.
 constexpr svg::Palette kCellPalette = {"#000000", "#ffffff", "#a9c4e6"};
 
 class MatrixLayout {
@@ -75,7 +75,7 @@ class MatrixLayout {
     return labels;
   }
 
-  // An element a cell.
+  // Draws an element for each cell.
   std::string Cells(std::size_t p, Point grid) const {
     std::string cells;
     for (std::size_t row = 0; row < rows_.size(); ++row) {
@@ -91,8 +91,8 @@ class MatrixLayout {
     return cells;
   }
 
-  // A path a shade: a stroke, as wide as a cell is high, for each run of cells
-  // of that shade in a row.
+  // Draws a path for each shade: a stroke as wide as a cell is high for each
+  // run of cells of that shade in a row.
   std::string Runs(std::size_t p, Point grid) const {
     std::vector<std::string> paths(svg::kLevels + 2);  // by level
     for (std::size_t row = 0; row < rows_.size(); ++row) {

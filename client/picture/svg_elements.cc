@@ -12,10 +12,10 @@
 namespace attendant::svg {
 namespace {
 
-// Of a character of kFontSize, generously, and what a capital has more.
+// Generous widths of a character of kFontSize, and of a capital in addition.
 constexpr double kCharacterWidth = 7.9;
 constexpr double kCapitalWidth = 1.5;
-// Panels stand side by side up to this, then below.
+// The width of a row of panels; further panels go below.
 constexpr double kMaxWidth = 1000;
 constexpr double kPanelGap = 32;
 // Longer labels are shortened.
@@ -25,7 +25,7 @@ constexpr char kInk[] = "#222222";
 
 constexpr Size kScale = {96, 8};
 constexpr double kScaleFontSize = 11;
-// A scale with all that stands beside it.
+// Draws the scale with its labels.
 constexpr Size kLegendSize = {260, 30};
 
 double WidthOf(const std::string& label, double font_size) {

@@ -1,4 +1,4 @@
-// What the SVG pictures are made of. Internal. Lengths are pixels.
+// Elements of the SVG pictures; internal to this folder. Lengths are in pixels.
 #ifndef ATTENDANT_CLIENT_PICTURE_SVG_ELEMENTS_H_
 #define ATTENDANT_CLIENT_PICTURE_SVG_ELEMENTS_H_
 
@@ -16,9 +16,9 @@ inline constexpr double kMargin = 16;
 inline constexpr double kFontSize = 13;
 inline constexpr double kTitleHeight = 26;
 inline constexpr char kFrame[] = "#888888";
-// An attribute of cells: no seams between them.
+// An attribute of cells that keeps seams from showing between them.
 inline constexpr char kCrisp[] = " shape-rendering=\"crispEdges\"";
-// Shades, but for none, of which there are as many as a byte tells.
+// The number of shades, without that of weight 0; a shade fits a byte.
 inline constexpr int kLevels = 255;
 
 struct Point {
@@ -37,43 +37,44 @@ struct TextLook {
   absl::string_view more = {};  // attributes
 };
 
-// A length to a tenth of a pixel.
+// Formats a length to a tenth of a pixel.
 std::string Px(double length);
 
-// Nine digits.
+// Formats a number with nine significant digits.
 std::string Number(double number);
 
-// Of a share in [0, 1], 0 to kLevels.
+// Returns the level of a share in [0, 1], from 0 to kLevels.
 int LevelOf(double share);
 
-// A colour, from black at level 0 to white at kLevels.
+// Returns a colour from black at level 0 to white at kLevels.
 std::string Grey(int level);
 
-// Labels as they are drawn: printable, and of a bounded length.
+// Returns the labels as they are drawn: printable and shortened.
 std::vector<std::string> LabelsOf(const std::vector<std::string>& texts);
 
-// At most, roughly. 0 of no label.
+// Returns a generous estimate of the widest label's width; 0 without labels.
 double WidestOf(const std::vector<std::string>& labels,
                 double font_size = kFontSize);
 
 std::string Text(Point at, absl::string_view text, const TextLook& look = {});
 
-// An open <rect ...>, without its end.
+// Returns "<rect ..." without its end, for more attributes.
 std::string Rect(Point at, Size size, absl::string_view fill);
 
-// A panel's title above it, or nothing; and the height that titles take.
+// Returns the title of a panel at `at`, or "" without one, and the height that
+// the titles of a map take.
 std::string Title(const AttentionPanel& panel, Point at);
 double TitleHeight(const AttentionMap& map);
 
-// A whole picture.
+// Returns a whole SVG document.
 std::string Document(Size size, absl::string_view body);
 
-// Whether each weight is an element of its own, which says what it is. Of more
-// weights that would be too much for whoever looks at them.
+// Returns true if each weight is an element with its data. Viewers are slow
+// with more elements than that.
 bool HasElementsOfWeights(const AttentionMap& map);
 
-// Where a weight stands, for programs and as a tooltip: what comes after the
-// other attributes of an open element, to its end; `element` is its name.
+// Returns the end of an open element named `element`: the weight's position and
+// value as data attributes and as a tooltip, and the closing tag.
 std::string WeightData(const AttentionMap& map, std::size_t panel,
                        std::size_t row, std::size_t column,
                        absl::string_view element);
@@ -85,9 +86,8 @@ struct Palette {
   absl::string_view unknown;
 };
 
-// Panels of one size, side by side and below each other, and below them what
-// the shades of all mean: from none to the greatest weight, and what is unknown
-// where there is such a weight.
+// Lays out panels of one size in rows, with a legend below: the shades from 0
+// to the greatest weight, and that of unknown weights if there are any.
 std::string Panels(
     const AttentionMap& map, Size panel, const Palette& palette,
     absl::FunctionRef<std::string(std::size_t p, Point at)> draw_panel);

@@ -1,4 +1,4 @@
-// Attention models.
+// The verb `model`.
 #ifndef ATTENDANT_CLIENT_COMMANDS_MODELS_COMMANDS_H_
 #define ATTENDANT_CLIENT_COMMANDS_MODELS_COMMANDS_H_
 
@@ -9,7 +9,7 @@ namespace attendant {
 // Adds the verb with its flags, help and action. `context` must outlive `app`.
 void AddModelCommands(CLI::App& app, Context& context);
 
-// Parts of it.
+// Add parts of `model`.
 void AddModelFromLsiCommand(CLI::App& model, Context& context);
 void AddModelImportCommand(CLI::App& model, Context& context);
 

@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// The exponent of s in the keys V diag(s^e) of a fit.
+// Returns e where the keys of the fit are V diag(s^e).
 absl::StatusOr<int> ScaleExponent(const std::string& directory,
                                   const nlohmann::json& fit) {
   const std::string path = PathIn(directory, kModelFile);
@@ -33,7 +33,7 @@ absl::StatusOr<int> ScaleExponent(const std::string& directory,
                                       "', want none, singular or inverse"));
 }
 
-// What each column of the keys is to be multiplied by.
+// Returns the factor of each column of the keys.
 absl::StatusOr<std::vector<double>> ColumnFactors(const std::string& directory,
                                                   std::int64_t dim,
                                                   int exponent) {
@@ -79,7 +79,7 @@ absl::StatusOr<v1::AttentionModel> LsiAttentionModel(
                                         fitted.key_field.dimension(), ", as ",
                                         kModelFile, " says"));
   }
-  // Beside two matrices a request holds their sizes and a name.
+  // A request holds two matrices, their sizes and a name.
   constexpr std::int64_t kMaxWeights =
       (Client::kLargestMessageBytes - (64 << 10)) /
       (2 * static_cast<std::int64_t>(sizeof(float)));

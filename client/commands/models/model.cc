@@ -18,7 +18,7 @@ std::string OrAny(std::int32_t dimension, absl::string_view any) {
   return dimension == 0 ? std::string(any) : absl::StrCat(dimension);
 }
 
-// As the command line and model directories name kinds.
+// Names a kind as the command line and model directories do.
 absl::string_view NameOf(v1::ModelKind kind) {
   switch (kind) {
     case v1::MODEL_KIND_MULTI_HEAD:
@@ -32,15 +32,15 @@ absl::string_view NameOf(v1::ModelKind kind) {
   }
 }
 
-// "0, symmetric", "1.41", "-".
+// Returns "0, symmetric", "1.41" or "-".
 std::string DescribeAsymmetry(const v1::ModelSummary& model) {
   if (!model.has_asymmetry()) return "-";
   if (model.asymmetry() == 0) return "0, symmetric";
   return FormatNumber(model.asymmetry());
 }
 
-// What a value becomes: of as many components as it has, head after head, if
-// the model leaves them.
+// Describes the output. Without value projections it has the components of the
+// value for each head.
 std::string DescribeOutput(const v1::ModelSummary& model) {
   if (model.model_kind() != v1::MODEL_KIND_MULTI_HEAD) return "the value's";
   return OrAny(model.output_dimension(),
@@ -109,7 +109,7 @@ void AddReference(CLI::App& command, ShowFlags& flags,
       ->check(CLI::PositiveNumber);
 }
 
-// Takes the version of NAME:VERSION.
+// Splits NAME:VERSION and keeps the version.
 void SetReference(ShowFlags& flags) {
   const v1::ModelReference reference = *ParseModelReference(flags.name);
   if (reference.version() == 0) return;
@@ -160,8 +160,8 @@ std::string DescribeModel(const v1::ModelSummary& model, const Style& style) {
   if (model.has_asymmetry()) {
     absl::StrAppend(&text, "Asymmetry ", DescribeAsymmetry(model),
                     model.asymmetry() == 0
-                        ? ": a attends to b as b to a.\n"
-                        : ": a may attend to b and b not to a.\n");
+                        ? ": a attends to b as b does to a.\n"
+                        : ": a may attend to b without b attending to a.\n");
   }
   return text;
 }
@@ -217,7 +217,7 @@ void AddModelCommands(CLI::App& app, Context& context) {
   remove->footer(
       "Example:\n"
       "  attendant model delete text:1\n\n"
-      "Its number is not given out again.");
+      "The version number is never used again.");
   remove->final_callback([deleted, &context] {
     SetReference(*deleted);
     if (deleted->version == 0) throw CLI::RequiredError("NAME:VERSION");

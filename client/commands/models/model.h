@@ -1,4 +1,4 @@
-// Models for people.
+// Stores models and formats them for people.
 #ifndef ATTENDANT_CLIENT_COMMANDS_MODELS_MODEL_H_
 #define ATTENDANT_CLIENT_COMMANDS_MODELS_MODEL_H_
 
@@ -11,10 +11,11 @@
 
 namespace attendant {
 
-// What a model is: its shapes, size and symmetry, in a few lines.
+// Returns the model's version, shapes, size and symmetry in a few lines.
 std::string DescribeModel(const v1::ModelSummary& model, const Style& style);
 
-// Stores a model under a name and tells what it became.
+// Stores the model as the next version of `name`, checked by `probes`, and
+// prints the result. Returns the server's errors.
 absl::Status StoreModel(v1::AttentionModel model, const std::string& name,
                         const std::vector<v1::ProjectionProbe>& probes,
                         const Context& context);

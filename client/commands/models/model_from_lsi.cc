@@ -31,7 +31,7 @@ void AddModelFromLsiCommand(CLI::App& model, Context& context) {
       "from-lsi", "Store the projection of a latent semantic index as a model");
   from_lsi
       ->add_option("MODEL_DIRECTORY", flags->directory,
-                   "What `attendant fit lsi --out` wrote")
+                   "The directory that `attendant fit lsi --out` wrote")
       ->required();
   from_lsi->add_option("--name", flags->name, "The model's name")->required();
   from_lsi->add_flag("--scaled", flags->scaled,

@@ -17,7 +17,7 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kMaxConfigBytes = 1 << 20;
-// Of 65,536 components in and out, written in full.
+// Room for 65,536 components of input and of output, written in full.
 constexpr std::int64_t kMaxProbeBytes = 4 << 20;
 
 struct ImportFlags {
@@ -65,7 +65,7 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
                              ModelFromTensors(tensors, options));
   const absl::Status fits = CheckConfig(config, imported.model);
   if (!fits.ok()) return FileError(flags.config, fits.message());
-  Note(absl::StrCat("The tensors are of the layout: ", imported.layout, "."));
+  Note(absl::StrCat("Layout of the tensors: ", imported.layout, "."));
   if (config.dropout != 0) {
     Note(absl::StrCat("Dropout of ", FormatNumber(config.dropout),
                       " is for training only, and ignored."));
@@ -88,20 +88,21 @@ void AddModelImportCommand(CLI::App& model, Context& context) {
                    ".safetensors files, .npy or .txt files named as their "
                    "tensor, or directories of .npy files")
       ->required();
-  verb->add_option("--heads", flags->head_count,
-                   "How many heads share the rows of a projection, where the "
-                   "names of the tensors don't tell")
+  verb->add_option(
+          "--heads", flags->head_count,
+          "The number of heads that share the rows of a projection, if "
+          "the names of the tensors don't tell")
       ->check(CLI::Range(1, 256));
   verb->add_option("--prefix", flags->prefix,
-                   "What stands before the names of the tensors, as in "
+                   "The prefix of the names of the tensors, as in "
                    "encoder.layers.0.self_attn.");
   verb->add_option("--config", flags->config,
                    "A JSON file with num_heads, embed_dim, kdim or vdim, "
                    "which must agree; dropout is ignored")
       ->type_name("FILE");
   AddRepeated(*verb, "--probe", flags->probes,
-              "A JSON file with an input and what a projection must make of "
-              "it, at most 16 of them")
+              "A JSON file with an input and the output that a projection must "
+              "have for it, at most 16 of them")
       ->type_name("FILE");
   verb->footer(
       "Layouts, told by the names of the tensors; y = W x unless it says x W:\n"
@@ -121,8 +122,8 @@ void AddModelImportCommand(CLI::App& model, Context& context) {
       "answers. A probe tells them apart:\n"
       "  {\"projection\": \"query\", \"input\": [1, 0], \"output\": [0.3, "
       "0.4]}\n"
-      "The projection is query, key, value or output; the output, with the\n"
-      "bias, must come out to 1e-4 of its norm.\n\n"
+      "The projection is query, key, value or output. The output includes the\n"
+      "bias and must match within 1e-4 of its norm.\n\n"
       "Examples:\n"
       "  attendant model import text model.safetensors --heads 8 \\\n"
       "      --prefix encoder.layers.0.self_attn. --probe row.json\n"

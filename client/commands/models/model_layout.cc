@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// Beside them a request holds a name.
+// A request also holds a name.
 constexpr std::int64_t kMaxModelBytes =
     Client::kLargestMessageBytes - (64 << 10);
 constexpr std::int64_t kMaxWeightCount =
@@ -48,7 +48,7 @@ void SetProjection(const Weights& weights, std::span<const float> bias,
   if (!bias.empty()) *wire->mutable_bias() = ToVector(bias);
 }
 
-// Rows [begin, end) of the weights.
+// Returns rows [begin, end) of the weights.
 Weights RowsOf(const Weights& weights, std::int64_t begin, std::int64_t end) {
   const auto at = [&](std::int64_t row) {
     return weights.data.begin() + row * weights.column_count;
@@ -72,7 +72,7 @@ void Append(const std::vector<float>& more, std::vector<float>& data) {
   data.insert(data.end(), more.begin(), more.end());
 }
 
-// The arrays under a prefix; keeps which of them were used.
+// The arrays under a prefix, and which of them were read.
 class Arrays {
  public:
   Arrays(const TensorFiles& files, const std::string& prefix)
@@ -82,7 +82,7 @@ class Arrays {
     return files_.FindShape(prefix_ + name) != nullptr;
   }
 
-  // Of two dimensions. A count that is not given is free.
+  // Reads a matrix. A count that is not given is not checked.
   absl::StatusOr<Weights> Matrix(
       const std::string& name, std::optional<std::int64_t> row_count = {},
       std::optional<std::int64_t> column_count = {}) {
@@ -105,7 +105,7 @@ class Arrays {
     return Weights{shape[0], shape[1], std::move(tensor.data)};
   }
 
-  // Of `count` components, whether as a vector, a row or a column.
+  // Reads `count` components from a vector, a row or a column.
   absl::StatusOr<std::vector<float>> Vector(const std::string& name,
                                             std::int64_t count) {
     ATTENDANT_ASSIGN_OR_RETURN(Tensor tensor, Read(name));
@@ -117,7 +117,7 @@ class Arrays {
     }
     return std::move(tensor.data);
   }
-  // The same, or empty if there is none.
+  // Reads the same, or returns an empty vector if there is no such array.
   absl::StatusOr<std::vector<float>> OptionalVector(const std::string& name,
                                                     std::int64_t count) {
     if (!Has(name)) return std::vector<float>();
@@ -128,7 +128,7 @@ class Arrays {
     return files_.Error(prefix_ + name, message);
   }
 
-  // The names that were not used, without the prefix.
+  // Returns the names of arrays that were not read, without the prefix.
   std::vector<std::string> unused() const {
     std::vector<std::string> names;
     for (const std::string& name : files_.names()) {
@@ -155,8 +155,8 @@ class Arrays {
   std::set<std::string> used_;
 };
 
-// The head count of a layout whose names don't tell it, which must divide the
-// rows of `name`.
+// Returns --heads for a layout whose names don't tell the head count. It must
+// divide the rows of `name`.
 absl::StatusOr<std::int64_t> HeadCount(const Arrays& arrays,
                                        const LayoutOptions& options,
                                        const std::string& name,
@@ -173,7 +173,7 @@ absl::StatusOr<std::int64_t> HeadCount(const Arrays& arrays,
                                          *options.head_count, " heads"));
 }
 
-// out_proj.weight [any, value_rows] and its bias.
+// Reads out_proj.weight [any, value_rows] and its bias.
 absl::Status ReadOutput(Arrays& arrays, std::int64_t value_rows,
                         v1::MultiHeadProjections* heads) {
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -186,7 +186,7 @@ absl::Status ReadOutput(Arrays& arrays, std::int64_t value_rows,
   return absl::OkStatus();
 }
 
-// Three projections and the bias of all, which may be empty.
+// Three projections and their common bias, which may be empty.
 void SetInputs(const Weights& query, const Weights& key, const Weights& value,
                std::span<const float> bias, v1::MultiHeadProjections* heads) {
   const auto rows = static_cast<std::size_t>(query.row_count);
@@ -239,7 +239,7 @@ absl::Status ReadSplit(Arrays& arrays, const LayoutOptions& options,
   return ReadOutput(arrays, dim, heads);
 }
 
-// NAME.weight and NAME.bias; the weights' rows are returned.
+// Reads NAME.weight and NAME.bias, and returns the number of rows.
 absl::StatusOr<std::int64_t> ReadLinear(Arrays& arrays, const std::string& name,
                                         std::optional<std::int64_t> row_count,
                                         v1::Projection* wire) {
@@ -272,8 +272,8 @@ absl::Status ReadLinears(Arrays& arrays, const LayoutOptions& options,
   return ReadOutput(arrays, value_rows, heads);
 }
 
-// Matrices LETTER_i of [input, head dimension] as one of [heads x head
-// dimension, input], and the biases b_... of them.
+// Joins the matrices LETTER_i [input, head dimension] to one [heads x head
+// dimension, input], and their biases b_....
 absl::Status ReadHeads(Arrays& arrays, const std::string& letter, int first,
                        std::int64_t head_count,
                        std::optional<std::int64_t> head_dim,
@@ -295,7 +295,7 @@ absl::Status ReadHeads(Arrays& arrays, const std::string& letter, int first,
     ATTENDANT_ASSIGN_OR_RETURN(std::vector<float> bias,
                                arrays.OptionalVector("b" + end, *head_dim));
     has_bias = has_bias || !bias.empty();
-    // A head without one adds nothing.
+    // A missing bias is 0.
     bias.resize(static_cast<std::size_t>(*head_dim));
     Append(bias, joined_bias);
   }
@@ -304,7 +304,7 @@ absl::Status ReadHeads(Arrays& arrays, const std::string& letter, int first,
   return absl::OkStatus();
 }
 
-// A matrix that is left over is of a head that was not counted.
+// Refuses matrices of further heads, as after a gap in the numbers.
 absl::Status CheckAllHeadsUsed(const Arrays& arrays) {
   for (const std::string& name : arrays.unused()) {
     for (const char* start : {"W_Q_", "W_K_", "W_V_", "b_Q_", "b_K_", "b_V_"}) {
@@ -386,10 +386,10 @@ struct Layout {
   absl::Status (*read)(Arrays&, const LayoutOptions&, v1::AttentionModel*);
 };
 
-// The one layout whose names are there.
+// Finds the one layout whose names are present.
 absl::StatusOr<Layout> FindLayout(const Arrays& arrays,
                                   const LayoutOptions& options) {
-  // Any more than W means all of it: W alone is another model.
+  // U or v means the additive layout; W alone is the bilinear one.
   const bool additive = arrays.Has("W") && (arrays.Has("U") || arrays.Has("v"));
   const Layout layouts[] = {
       {"PyTorch's packed in_proj", arrays.Has("in_proj_weight"), &ReadPacked},
@@ -426,7 +426,7 @@ absl::StatusOr<Layout> FindLayout(const Arrays& arrays,
       "--prefix"));
 }
 
-// A count > 0 of an object, if it is there.
+// Returns a count > 0 of a JSON object, or nothing if there is no such member.
 absl::Status ReadCount(const nlohmann::json& json, const char* name,
                        std::optional<std::int64_t>& count) {
   const auto found = json.find(name);
@@ -477,7 +477,7 @@ absl::StatusOr<ImportedModel> ModelFromTensors(const TensorFiles& tensors,
     if (!arrays.Has(name)) continue;
     return arrays.Error(name,
                         "a module made with add_bias_kv attends over a key "
-                        "that no item has, which is not served");
+                        "that no item has, which is not supported");
   }
   ImportedModel imported;
   imported.layout = std::string(layout.name);

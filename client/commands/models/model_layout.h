@@ -1,4 +1,4 @@
-// Attention models from the arrays that other systems keep them in.
+// Reads attention models from the arrays in which other systems store them.
 #ifndef ATTENDANT_CLIENT_COMMANDS_MODELS_MODEL_LAYOUT_H_
 #define ATTENDANT_CLIENT_COMMANDS_MODELS_MODEL_LAYOUT_H_
 
@@ -14,9 +14,10 @@
 namespace attendant {
 
 struct LayoutOptions {
-  // Before every name, as in "encoder.layers.0.self_attn.".
+  // The prefix of every name, as in "encoder.layers.0.self_attn.".
   std::string prefix;
-  // Of a layout whose names don't tell. Must agree with one whose names do.
+  // The number of heads, which some layouts don't tell. Must agree with one
+  // that does.
   std::optional<std::int64_t> head_count;
 };
 
@@ -27,8 +28,9 @@ struct ImportedModel {
   std::vector<std::string> unused;
 };
 
-// Which layout it is follows from the names. y = W x, with W as nn.Linear has
-// it, [output, input], except where "x W" says [input, output]:
+// Reads a model. The names of the tensors tell the layout. Weights are [output,
+// input] and y = W x, as in nn.Linear, except where "x W" means [input,
+// output]:
 //   packed   in_proj_weight [3 E, E], in_proj_bias [3 E],
 //            out_proj.weight, out_proj.bias
 //   split    q_proj_weight [E, E], k_proj_weight [E, kdim],
@@ -40,35 +42,36 @@ struct ImportedModel {
 //   bilinear W [query, key]
 // Biases may be missing; so may W_V_i and W_O.
 //
-// InvalidArgument: names of no layout or of two, a shape that does not fit
-// (says so if its transpose would), a head count that is missing or does not
-// divide, or a module that adds to what it is given (bias_k, bias_v).
+// InvalidArgument for names of no layout or of two, a wrong shape (the message
+// says if its transpose would fit), a head count that is missing or does not
+// divide the rows, or a module that attends over more than the keys given
+// (bias_k, bias_v).
 absl::StatusOr<ImportedModel> ModelFromTensors(const TensorFiles& tensors,
                                                const LayoutOptions& options);
 
-// A JSON object as PyTorch's nn.MultiheadAttention is made with: num_heads (or
-// num_attention_heads), embed_dim, kdim, vdim, dropout, add_bias_kv,
-// add_zero_attn; what else stands there is passed over.
+// The arguments of PyTorch's nn.MultiheadAttention in a JSON object: num_heads
+// (or num_attention_heads), embed_dim, kdim, vdim, dropout, add_bias_kv and
+// add_zero_attn. Other members are ignored.
 struct ModelConfig {
   std::optional<std::int64_t> head_count;
   std::optional<std::int64_t> embed_dim;
   std::optional<std::int64_t> key_dim;
   std::optional<std::int64_t> value_dim;
-  // Drops weights in training only. Never applied here.
+  // Applies to training only; ignored.
   double dropout = 0;
 };
 
-// InvalidArgument, without a file's name: no JSON object, a member of another
-// type, or add_bias_kv or add_zero_attn, which attend over more than the keys
-// given.
+// Parses a config. InvalidArgument, without the file's name, for another text
+// than a JSON object, a member of another type, or add_bias_kv or
+// add_zero_attn, which attend over more than the keys given.
 absl::StatusOr<ModelConfig> ParseModelConfig(const std::string& text);
 
-// InvalidArgument if the model's shapes are not those of the config.
+// Returns InvalidArgument if the model's shapes are not those of the config.
 absl::Status CheckConfig(const ModelConfig& config,
                          const v1::AttentionModel& model);
 
-// A JSON object {"projection": "query", "input": [...], "output": [...]}.
-// InvalidArgument, without a file's name, if it is not that.
+// Parses a JSON object {"projection": "query", "input": [...], "output":
+// [...]}. InvalidArgument, without the file's name, for another text.
 absl::StatusOr<v1::ProjectionProbe> ParseProbe(const std::string& text);
 
 }  // namespace attendant
