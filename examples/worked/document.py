@@ -1,7 +1,7 @@
-"""The commands and outputs of docs/attention.md."""
+"""Reads and writes the commands and outputs of docs/attention.md."""
 import re
 
-# No part of a word, as test1007.
+# Digits inside a word, such as test1007, are not a number.
 NUMBER = re.compile(r"(?<![\w.,-])-?\d+(?:,\d{3})*(?:\.\d+)?(?:e[-+]?\d+)?"
                     r"(?!\w|[.,]\d)")
 
@@ -13,13 +13,13 @@ class Command:
 
     @property
     def picture(self):
-        """The SVG file that the command writes, or None."""
+        """Returns the SVG file that the command writes, or None."""
         found = re.search(r"> (\S+\.svg)$", self.line)
         return found.group(1) if found else None
 
 
 class Setup:
-    """A block of sh: what the example's `setup` does."""
+    """A block of sh: the text of the example's `setup`."""
 
     def __init__(self):
         self.text = ""
@@ -35,10 +35,9 @@ class Section:
 
 
 class Document:
-    """A page whose fenced blocks hold lines "$ COMMAND", each with the output
-    that follows it, or, after "```sh", what a setup does. A section is that of
-    an example from a line that begins with "Folder: `examples/worked/NAME`"
-    on."""
+    """A page whose fenced blocks have lines "$ COMMAND", each followed by its output,
+    or, after "```sh", the text of a setup. The section of an example begins with
+    a line "Folder: `examples/worked/NAME`"."""
 
     def __init__(self, path):
         self.path = path
@@ -88,16 +87,16 @@ class Document:
 
 
 def _step(number):
-    """What the last digit of a number stands for."""
+    """Returns the value of one in a number's last digit."""
     mantissa, _, exponent = number.partition("e")
     _, _, decimals = mantissa.partition(".")
     return 10.0 ** ((int(exponent) if exponent else 0) - len(decimals))
 
 
 def same_text(want, got):
-    """True if texts differ in the last digit of numbers at most, the finer one
-    of two: machines add floats up in different orders, and a 0 at the end may
-    not be printed. Counts and other integers are the same."""
+    """Returns whether texts differ at most in the last digits of numbers, the finer one
+    of two. Machines add floats up in different orders, and a final 0 may not be
+    printed. Counts and other integers must be equal."""
     if NUMBER.sub("#", want) != NUMBER.sub("#", got):
         return False
     for a, b in zip(NUMBER.findall(want), NUMBER.findall(got)):

@@ -1,4 +1,4 @@
-"""What the check.py of an example works with."""
+"""Tools for the check.py of an example."""
 import json
 import math
 import operator
@@ -12,39 +12,39 @@ import pictures
 # The unit roundoff of a 32-bit float, and of a double.
 EPSILON = 2.0 ** -24
 DOUBLE = 2.0 ** -53
-# Of all stories, those of story 10 may be off by most, as its check.py says.
+# Logits of story 10 have the largest error of all stories (see its check.py).
 MOST_LOGIT_ERROR = 2.0 ** -11
 
 
 def share_error(gap, logit_error=0):
-    """How far a weight may be off, relative to itself: it is e / sum of e.
-    The server's e = exp(logit - greatest) are floats within
-    2^-21 + gap 2^-24 of themselves (core/kernels/kernels.h), gap being the
-    greatest distance of two logits; the sum adds floats a few at a time, which
-    is 9 2^-24 more, and the quotient is rounded; and logits themselves may be
-    off."""
+    """Returns the largest relative error of a weight, which is e / sum of e.
+
+    The server's e = exp(logit - greatest) are floats with a relative error of at
+    most 2^-21 + gap 2^-24 (core/kernels/kernels.h), where gap is the greatest
+    distance of two logits. The sum adds floats a few at a time, which is 9 2^-24
+    more, the quotient is rounded, and logits have errors themselves."""
     return 2 * (2.0 ** -21 + gap * EPSILON + logit_error) + 10 * EPSILON
 
 
 class Skipped(Exception):
-    """Why an example can't run here."""
+    """The reason why an example can't run here."""
 
 
 class Example:
-    """An example in its scratch folder, with the server that it asks."""
+    """An example in its scratch folder, with its server."""
 
     def __init__(self, folder, work, binaries, address):
         self.folder = folder
         self.work = work
         self.failures = []
-        self.said = {}  # by command of the page
+        self.said = {}  # output by command of the page
         self.check_count = 0
         clean = {name: value for name, value in os.environ.items()
                  if not name.startswith("ATTENDANT_")}
         self._environment = dict(
             clean, ATTENDANT_SERVER=address, NO_COLOR="1",
             PATH=f"{binaries}:/usr/bin:/bin")
-        # The page is of the setups' own sizes.
+        # The page uses the default sizes of the setups.
         self._environment.pop("ITEMS", None)
 
     def _run(self, line):
@@ -53,13 +53,13 @@ class Example:
                               text=True)
 
     def refusal(self, line):
-        """What a line that must fail writes to standard error."""
+        """Runs a line that must fail, and returns its standard error."""
         result = self._run(line)
         self.true(f"{line}: refused", result.returncode != 0)
         return result.stderr
 
     def shell(self, line):
-        """What a line writes to standard output."""
+        """Runs a line and returns its standard output."""
         result = self._run(line)
         if result.returncode != 0:
             log = self.work / "setup.log"
@@ -71,7 +71,7 @@ class Example:
         return result.stdout
 
     def ask(self, *arguments):
-        """The reply to `attendant --json ARGUMENTS`."""
+        """Returns the reply to `attendant --json ARGUMENTS`."""
         return json.loads(self.shell(
             shlex.join(["attendant", "--json", *map(str, arguments)])))
 
@@ -91,7 +91,7 @@ class Example:
                   abs(got - want) <= tolerance)
 
     def weight(self, what, got, want, share):
-        """That a weight is `want` but for a share of it (see share_error)."""
+        """Checks that a weight is `want` up to a share of it (see share_error)."""
         self.near(what, got, want, want * share)
 
     def all_near(self, what, got, want, tolerance):
@@ -100,23 +100,23 @@ class Example:
             self.near(f"{what}[{i}]", a, b, tolerance)
 
     def weights(self, *arguments):
-        """The weights of `attendant attend ARGUMENTS` by item id."""
+        """Returns the weights of `attendant attend ARGUMENTS` by item id."""
         return {item["id"]: item["weight"]
                 for item in self.ask("attend", *arguments)["items"]}
 
     def interest(self, what, got, candidate, events, temperature):
-        """That a candidate of `attendant rank` has the interest and the score
-        which attention to these events gives it, by cosines, in doubles. Gives
-        the weights and the share that they may be off by."""
+        """Checks that a candidate of `attendant rank` has the interest and the
+        score that attention to these events gives it, by cosines in doubles.
+        Returns the weights and their largest relative error."""
         dim = len(candidate)
         logits = [cosine(candidate, event) / temperature for event in events]
         e = list(map(math.exp, logits))
         weights = [x / sum(e) for x in e]
-        # A cosine of floats is off by its products and two norms.
+        # The errors of a cosine of floats are those of its products and two norms.
         share = share_error(max(logits) - min(logits),
                             3 * dim * EPSILON / temperature)
-        # An interest is as far off as its weights, and by adding up products; a
-        # score by that, and by adding up products of its components.
+        # The errors of an interest are those of its weights and of adding up
+        # products. A score adds up products of its components in addition.
         parts = [[w * x for w, x in zip(weights, column)]
                  for column in zip(*events)]
         errors = [(share + (len(events) + 1) * EPSILON) * sum(map(abs, part))
@@ -132,14 +132,15 @@ class Example:
         return weights, share
 
     def head_weights(self, *arguments):
-        """The weights [head][row][column] of `attendant contextualize`."""
+        """Returns the weights [head][row][column] of `attendant contextualize`."""
         reply = self.ask("contextualize", *arguments, "--weights")
         return [rows(head["weights"], head["columnCount"])
                 for head in reply["headWeights"]]
 
     def rank_weights(self, *words):
-        """What a picture of `attendant rank` shows: candidates x the events,
-        in order, that any of them names, of a history of at most 100."""
+        """Returns the weights that a picture of `attendant rank` shows: candidates
+        x the events that any of them names, in order. The history has at most
+        100 events."""
         words = list(words)
         because = 3
         if "--because" in words:
@@ -156,8 +157,8 @@ class Example:
                 for events in candidates]
 
     def check_picture(self, line, svg):
-        """That the picture which `line` draws shows the weights, or the pooled
-        value, of the reply to the same request."""
+        """Checks that the picture which `line` draws shows the weights, or the
+        pooled value, of the reply to the same request."""
         command = re.sub(r" > \S+$", "", re.sub(r" --svg=\w+", "", line))
         words = shlex.split(command.replace("\\\n", " "))[1:]
         if "--svg=image" in line:
@@ -205,5 +206,5 @@ def cosine(a, b):
 
 
 def floats(vector):
-    """The components of a vector of a reply."""
+    """Returns the components of a vector of a reply."""
     return vector["floats"]["values"]

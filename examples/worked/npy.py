@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Reads .npy files of floats, version 1.0, in the byte order of this machine;
-as a program, prints the numbers of one, in a line."""
+"""Reads .npy files of floats, version 1.0, in the byte order of this machine. As a
+program, prints the numbers of a file in one line."""
 import array
 import pathlib
 import sys
@@ -9,7 +9,7 @@ CODES = {"<f4": "f", "<f8": "d"}
 
 
 def read(path):
-    """All numbers of a file, row by row."""
+    """Returns all numbers of a file, row by row."""
     data = pathlib.Path(path).read_bytes()
     start = 10 + int.from_bytes(data[8:10], "little")
     header = data[10:start].decode()

@@ -1,5 +1,5 @@
-"""Reads the SVG pictures of attention weights and of images, and holds what one
-sees in them to what their data say."""
+"""Reads the SVG pictures of attention weights and of images, and compares what they
+show with their data."""
 import collections
 import math
 import xml.etree.ElementTree
@@ -11,7 +11,7 @@ ELLIPSIS = "…"
 
 
 def elements(svg):
-    """All of a picture but what its legend is made of."""
+    """Returns the elements of a picture outside its legend."""
     root = xml.etree.ElementTree.fromstring(svg)
     of_legend = {part for legend in _legends(root) for part in legend.iter()}
     return [element for element in root.iter() if element not in of_legend]
@@ -22,8 +22,8 @@ def _legends(root):
 
 
 class Legend:
-    """What shades mean: the colours of no weight and of the greatest, which a
-    number stands for, as text; and whether it names one for what is unknown."""
+    """The meaning of shades: the colours of no weight and of the greatest weight,
+    that weight as text, and whether there is a colour for unknown weights."""
 
     def __init__(self, svg):
         (legend,) = _legends(xml.etree.ElementTree.fromstring(svg))
@@ -37,8 +37,8 @@ class Legend:
 
 
 def marks(svg):
-    """The weights of a picture that are elements of their own: (panel, row,
-    column) to (weight, or None if that is unknown, element)."""
+    """Returns the weights that have their own elements: (panel, row, column) to
+    (weight or None if unknown, element)."""
     found = {}
     for element in elements(svg):
         if element.get("class") != "weight":
@@ -52,7 +52,7 @@ def marks(svg):
 
 
 def bundles(svg):
-    """Of a picture of many weights, the elements for those of one shade each."""
+    """Returns the elements of a picture of many weights; each has one shade."""
     return [element for element in elements(svg)
             if element.get("class") == "weights"]
 
@@ -62,26 +62,26 @@ def number(element, name):
 
 
 def labels(drawn):
-    """The texts of a picture but for its legend's."""
+    """Returns the texts of a picture outside its legend."""
     return [element for element in drawn if element.tag == f"{SVG}text"]
 
 
 def pixels(svg):
-    """The elements of an image, in their order."""
+    """Returns the elements of an image in order."""
     return [element for element in elements(svg)
             if element.get("class") == "pixel"]
 
 
 def grey(colour):
-    """How bright a colour is, in [0, 1]; none but grey will do."""
+    """Returns the brightness of a grey in [0, 1]. Fails for other colours."""
     level = int(colour[1:3], 16)
     assert colour == "#" + 3 * f"{level:02x}", colour
     return level / 255
 
 
 def shade(element):
-    """How much weight one sees, relative to the picture's greatest: how white a
-    cell or a pixel is, or how red a line; None if it is blue, for unknown."""
+    """Returns the visible weight, relative to the picture's greatest: the whiteness
+    of a cell or a pixel, or the redness of a line. None if it is blue: unknown."""
     if element.get("stroke-opacity") is None:
         colour = element.get("fill") or element.get("stroke")
         return None if colour == UNKNOWN else grey(colour)
@@ -138,8 +138,8 @@ def same(want, got, tolerance):
 
 
 def _frame(svg):
-    """What a picture is made of, but for weights, values and their shades:
-    elements with their attributes and texts, how many of each."""
+    """Returns the content of a picture without weights, values and their shades:
+    elements with their attributes and texts, and the count of each."""
     told = {"fill", "stroke", "stroke-opacity", "data-weight", "data-value"}
     root = xml.etree.ElementTree.fromstring(svg)
     greatest = {legend.findall(f".//{SVG}text")[1] for legend in _legends(root)}
@@ -221,8 +221,8 @@ def _read_marks(svg, legend, names):
 
 
 def _read_bundles(svg, legend, names):
-    """Of many weights: a run of cells of one shade is a stroke "Mx yhwidth", a
-    line "Mx yLx y"."""
+    """Reads a picture of many weights: a run of cells of one shade is a stroke
+    "Mx yhwidth", and a line is "Mx yLx y"."""
     greatest = float(legend.greatest)
     weights, corners = [], []
     for panel, (rows, columns) in enumerate(names):
@@ -255,8 +255,8 @@ def _read_bundles(svg, legend, names):
         assert legend.colours == LINES or covered == len(rows) * len(columns)
         weights.append(table)
         corners.append((number(rows[0], "y"), number(rows[0], "x")))
-    # Half a step, and the fourth digit of what the greatest is said to be; of
-    # an opacity its third.
+    # Half a step, and the fourth digit of the stated greatest weight, or the third
+    # digit of an opacity.
     return weights, corners, (GREY + 6e-4) * greatest
 
 
@@ -277,8 +277,8 @@ def _left(columns, size):
 
 
 def _check_cells(cells, rows, columns):
-    """That cells make up a grid, each row and column beside its label. Gives
-    the (y, x) of its corner."""
+    """Checks that cells form a grid, with each row and column next to its label.
+    Returns the (y, x) of its corner."""
     left, top, width, height = (number(cells[0, 0], name)
                                 for name in ("x", "y", "width", "height"))
     for (row, column), cell in cells.items():
@@ -296,14 +296,14 @@ def _check_cells(cells, rows, columns):
 
 
 def _check_lines(lines, rows, columns):
-    """That each line goes from its row's label to its column's, the heaviest
-    drawn last. Gives the (y, x) of the first label."""
+    """Checks that each line goes from its row's label to its column's, and that the
+    heaviest is drawn last. Returns the (y, x) of the first label."""
     for (row, column), line in lines.items():
         assert abs(number(line, "y1") - _middle(rows[row])) <= 2 * PLACE
         assert abs(number(line, "y2") - _middle(columns[column])) <= 2 * PLACE
         assert (number(rows[row], "x") < number(line, "x1")
                 < number(line, "x2") < number(columns[column], "x"))
-    # What is unknown comes first.
+    # Unknown weights come first.
     shades = [-1 if shade(line) is None else shade(line)
               for line in lines.values()]
     assert shades == sorted(shades), "the heaviest on top"
@@ -314,7 +314,7 @@ def _check_lines(lines, rows, columns):
 
 
 def _check_tooltip(element, row, column):
-    """That a tooltip names what is drawn. Long labels are shortened."""
+    """Checks that a tooltip names what is drawn. Long labels are shortened."""
     tooltip = element.find(f"{SVG}title").text
     names, _, weight = tooltip.rpartition(": ")
     assert weight == element.get("data-weight"), tooltip

@@ -1,4 +1,4 @@
-"""m x n networks against m + n projections, and the scores themselves."""
+"""Checks the counts of networks and projections, and the scores themselves."""
 import math
 import operator
 
@@ -17,8 +17,8 @@ def apply(matrix, vector):
 
 
 def projection_errors(matrix, vector):
-    """How far each component of matrix x vector may be off: each of its DIM
-    products has two inputs and a product rounded, and their sum DIM more."""
+    """Returns the largest error of each component of matrix x vector. Each of its DIM
+    products has two rounded inputs and is rounded, and their sum adds DIM more."""
     return [(DIM + 3) * EPSILON * size
             for size in apply([list(map(abs, row)) for row in matrix],
                               list(map(abs, vector)))]
@@ -45,7 +45,7 @@ def check(example):
         if field == "additive":
             left, right = w, u
         else:
-            # W_Q_i and W_K_i stand for x W.
+            # W_Q_i and W_K_i are used as x W.
             left, right = list(zip(*w_q)), list(zip(*w_k))
         asked = apply(left, query)
         asked_errors = projection_errors(left, query)
@@ -56,8 +56,8 @@ def check(example):
             if field == "additive":
                 parts = [vi * math.tanh(a + b)
                          for vi, a, b in zip(v, asked, kept)]
-                # A tanh is no steeper than 1, and itself within 2^-21, 8
-                # roundings; v is rounded, too.
+                # The slope of tanh is at most 1, and its own error 2^-21, 8
+                # roundings. v is rounded, too.
                 inputs = [abs(vi) * (da + db) for vi, da, db
                           in zip(v, asked_errors, kept_errors)]
                 roundings = DIM + 9
@@ -67,7 +67,7 @@ def check(example):
                           in zip(asked, kept, asked_errors, kept_errors)]
                 roundings = DIM
             want.append(sum(parts))
-            # Of the inputs, and of adding up DIM parts.
+            # Errors of the inputs, and of adding up DIM parts.
             errors.append(sum(inputs)
                           + roundings * EPSILON * sum(map(abs, parts)))
         order = sorted(range(len(items)), key=lambda i: -want[i])

@@ -34,7 +34,7 @@ queries = [line.strip() for line in open("queries.txt")][:QUERIES]
 print("           projections          scores")
 for field, pair in (("additive", "v . tanh(q' + k')"), ("dot", "q' . k'")):
     scored = projections = 0
-    nanoseconds = []  # a score
+    nanoseconds = []  # for each score
     for query in queries * (20 if timed else 1):
         stats = ask("attend", "scored", "--field", field, "--weights",
                     "catalog", "--exact", "--pool", "none", "--vector",

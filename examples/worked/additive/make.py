@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""make.py COUNT: as many items and 10 queries of 64 components, and two models
-of the same sizes: an additive network and a dot product of projections."""
+"""make.py COUNT: writes COUNT items and 10 queries of 64 components, and two models of
+the same sizes: an additive network and a dot product of projections."""
 import random
 import sys
 

@@ -9,8 +9,8 @@ HEADS = ((0, 2), (1, 3))
 
 
 def check_heads(example):
-    """Of "river bank" through two heads: weights and outputs, one head's after
-    the other's, by the formula."""
+    """Checks weights and outputs of "river bank" through two heads, one head after the
+    other, by the formula."""
     words = ((0, 1, 0, 0), (1, 1, 0, 0))
     arguments = ("--vectors", "river_bank.txt", "--layer", "senses",
                  "--temperature", .1)
@@ -49,7 +49,7 @@ def check(example):
                            most if name == of_head else least, share)
         example.true(f"head {head}: more than .99",
                      items[of_head]["headWeights"][head] > .99)
-        # Proto JSON leaves a 0 in place.
+        # Proto JSON writes zeros in lists.
         example.equal(f"{of_head} was earned by", items[of_head]["head"], head)
         # Two floats are added and halved.
         example.weight(f"the mean shows {of_head}", items[of_head]["weight"],

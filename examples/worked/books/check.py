@@ -1,5 +1,4 @@
-"""A search engine of books: a lookup, a weighted answer, and what lies
-between."""
+"""A search engine of books: a lookup, a weighted answer, and temperatures between."""
 import base64
 import csv
 
@@ -9,8 +8,8 @@ QUERY = ("attend", "books", "--field", "title", "--text", "The Alchemist")
 
 
 def check_heads(example, text, count):
-    """That a head is attention over its field, an item weighs the mean of
-    heads, and was earned by the one that gives it most."""
+    """Checks that a head is attention over its field, that an item's weight is the
+    mean over heads, and that the head with its greatest weight earned it."""
     fields = ("title", "description")
     everything = ("--text", text, "--weights", "catalog", "-k", count)
     items = example.ask("attend", "books", "--head", "title=0.1", "--head",
@@ -21,7 +20,7 @@ def check_heads(example, text, count):
         of_field = example.ask("attend", "books", "--field", field,
                                "--temperature", .1, *everything)["items"]
         alone.append({item["id"]: item["weight"] for item in of_field})
-        # Both are as far off.
+        # Both have this error.
         shares.append(2 * share_error(of_field[0]["logit"]
                                       - of_field[-1]["logit"]))
     for item in items:
@@ -29,7 +28,7 @@ def check_heads(example, text, count):
         heads = item["headWeights"]
         for field, got, want, share in zip(fields, heads, alone, shares):
             example.weight(f"{what}: {field}", got, want[item["id"]], share)
-        # Floats, which are added and halved.
+        # Two floats are added and halved.
         example.weight(f"{what}: mean", item["weight"], sum(heads) / 2,
                        2 * EPSILON)
         example.equal(f"{what}: earned by", item["keyField"],
@@ -70,8 +69,8 @@ def check(example):
     example.equal("in the limit", (cold[0]["id"], cold[0]["weight"]),
                   ("alchemist", 1))
 
-    # Each field earns what it knows. (To the descriptions, an alchemist is most
-    # like "a chemist".)
+    # Each field earns what it knows. (Among the descriptions, "a chemist" is nearest
+    # to an alchemist.)
     for text, field, book in (
             ("The Alchemist", "title", "alchemist"),
             ("The Alchemist", "description", "invisible-man"),

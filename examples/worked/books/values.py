@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Each book's description as the opaque value of its item: bytes that the
-server keeps and gives back, and never looks at."""
+"""Prints each book's description as the opaque value of its item: bytes that the
+server stores and returns, and never reads."""
 import base64
 import csv
 import json

@@ -1,4 +1,4 @@
-"""What approximations save, and what they lose."""
+"""Checks what approximations save and lose."""
 import array
 import csv
 import gzip
@@ -16,32 +16,32 @@ FEW = ("contextualize", "--vectors", "few.txt", "--score", "cosine",
 
 
 def logit_error(temperature):
-    """Of a cosine of floats: its products and two norms."""
+    """Returns the error of a logit, a cosine of floats: its products and two norms."""
     return 3 * DIM * EPSILON / temperature
 
 
 def attend(query, keys):
-    """The weights of keys, and their mean: by their cosines, in doubles."""
+    """Returns the weights of keys by their cosines, and their mean, in doubles."""
     e = [math.exp(cosine(query, key) / .2) for key in keys]
     weights = [x / sum(e) for x in e]
     return weights, [sum(w * key[d] for w, key in zip(weights, keys))
                      for d in range(DIM)]
 
 
-# Cosines lie 2 apart at most.
+# Cosines are at most 2 apart.
 SHARE = share_error(2 / .2, logit_error(.2))
 
 
 def check_output(example, what, got, want, count):
-    """Against what `attend` gives of so many keys."""
-    # Weights are off by their share, a sum by adding up `count` products;
-    # components are at most 1.
+    """Compares an output with that of `attend` for `count` keys."""
+    # The errors are those of weights, and of adding up `count` products. Components
+    # are at most 1.
     example.all_near(what, got, want, SHARE + (count + 1) * EPSILON)
 
 
 def check_buckets(example, tokens, rounds):
-    """That a token attends, as in exact attention, to those that share a bucket
-    with it, and that these are buckets."""
+    """Checks that a token attends, as in exact attention, to the tokens that share a
+    bucket with it, and that these are buckets."""
     reply = example.ask(*FEW, "--lsh", rounds, "--lsh-buckets", 8, "--weights")
     (head,) = reply["headWeights"]
     weights = rows(head["weights"], head["columnCount"])
@@ -54,7 +54,7 @@ def check_buckets(example, tokens, rounds):
     for i, token in enumerate(tokens):
         example.true(f"{i} shares its own bucket", i in mates[i])
         for j in mates[i]:
-            # Of one round, who shares a bucket with j does with i.
+            # In one round, tokens that share a bucket with j share it with i.
             example.true(f"{j} shares the bucket of {i}",
                          mates[j] == mates[i] if rounds == 1 else i in mates[j])
         of = sorted(mates[i])
@@ -73,7 +73,7 @@ def segment_means(tokens, count):
 
 
 def check_means(example, tokens, count):
-    """That tokens attend to the means of segments, each n / count of them."""
+    """Checks that tokens attend to the means of segments of n / count tokens."""
     reply = example.ask(*FEW, "--linformer", count)
     means = segment_means(tokens, count)
     for i, token in enumerate(tokens):
@@ -82,7 +82,7 @@ def check_means(example, tokens, count):
                      count)
 
 
-# What numbers are drawn for: core/base/random.h.
+# Uses of random numbers: core/base/random.h.
 HASH_DIRECTIONS = 0x6c73682d64697273
 ROW_REDUCTION = 0x6c696e666f726d72
 
@@ -110,14 +110,14 @@ def normals(use, seed, first, count):
 
 
 def softmax_output(query, keys, values):
-    """By the cosines of normalised vectors, at temperature .1."""
+    """Returns attention by the cosines of normalised vectors, at temperature .1."""
     e = [math.exp(dot(query, key) / .1) for key in keys]
     return [dot(e, column) / sum(e) for column in zip(*values)]
 
 
 def check_hashing(example, tokens, rounds, seed):
-    """That all buckets, and some outputs, are those of another program: in each
-    round the greatest of [x R; -x R] in size."""
+    """Checks that all buckets, and some outputs, equal those of this program: in each
+    round the position of the greatest of [x R; -x R]."""
     reply = example.ask(*ASK, "--lsh", rounds, "--lsh-seed", seed)
     half = TOKENS // 128  # of two buckets for 128 keys
     directions = rows(normals(HASH_DIRECTIONS, seed, 0, rounds * half * DIM),
@@ -129,7 +129,7 @@ def check_hashing(example, tokens, rounds, seed):
             dots = [dot(token, direction)
                     for direction in directions[r * half:(r + 1) * half]]
             best, second = sorted(range(half), key=lambda d: -abs(dots[d]))[:2]
-            # Else roundings choose, of DIM products and their sum.
+            # Otherwise roundings of DIM products and their sum would choose.
             sizes = sum(abs(x * y) for d in (best, second)
                         for x, y in zip(token, directions[r * half + d]))
             example.true(f"round {r}: token {i} has one bucket",
@@ -151,8 +151,8 @@ def check_hashing(example, tokens, rounds, seed):
 
 
 def check_combinations(example, tokens, count, seed, more=()):
-    """That tokens attend to random combinations of all, of factors of variance
-    1 / count: by their cosines, hence to their directions."""
+    """Checks that tokens attend to random combinations of all tokens, with factors of
+    variance 1 / count: by cosines, and so to their directions."""
     reply = example.ask(*ASK, "--linformer", count, "--linformer-random", *more)
     columns = list(zip(*tokens))
     values = [[dot(row, column) / count ** .5 for column in columns]
@@ -161,8 +161,8 @@ def check_combinations(example, tokens, count, seed, more=()):
     keys = [[x / norm(value) for x in value] for value in values]
     greatest = max(map(norm, values))
     for i in range(0, TOKENS, 50):
-        # Combinations are rounded once; weights then as of any keys, and sums
-        # are of numbers up to the greatest.
+        # Combinations are rounded once. Weights then have the errors of any keys, and
+        # sums add numbers up to the greatest.
         example.all_near(f"{count} combinations of seed {seed}: output {i}",
                          floats(reply["outputs"][i]),
                          softmax_output(tokens[i], keys, values),
@@ -177,8 +177,8 @@ GIFT_DIM = 64
 
 
 def check_rank_buckets(example, candidates, bought, rounds, buckets, *more):
-    """That candidates attend to the purchases that share a bucket with them in
-    some round, or to all where none does, and that a reply names those."""
+    """Checks that candidates attend to the purchases that share a bucket with them in
+    some round, or to all if none does, and that a reply names those."""
     reply = example.ask(*RANK, "--lsh", rounds, *more, "--because", 100)
     example.equal("ranks by LSH say", reply["method"],
                   "ATTENTION_METHOD_APPROXIMATE")
@@ -211,7 +211,7 @@ def check_rank_buckets(example, candidates, bought, rounds, buckets, *more):
 
 
 def check_rank_means(example, candidates, bought, count):
-    """That candidates attend to the means of segments of the purchases."""
+    """Checks that candidates attend to the means of segments of the purchases."""
     reply = example.ask(*RANK, "--linformer", count)
     example.equal("ranks by Linformer say", reply["method"],
                   "ATTENTION_METHOD_APPROXIMATE")
@@ -245,9 +245,9 @@ def check(example):
                  losses[16][1] < TOKENS ** 2)
     means = {rows: loss("--linformer", rows) for rows in (100, 1000)}
     example.equal("pairs of 100 rows", means[100][1], 100 * TOKENS)
-    # Each row is a token: the same, but for what both are off by. An output,
-    # as a mean of tokens of norm 1, is off by its weights' share and by adding
-    # up 1,000 products; all outputs together by sqrt(1,000) times as much.
+    # Each row is a token, and equal up to the errors of both. An output is a mean of
+    # tokens of norm 1: its error is its weights' share and that of adding up 1,000
+    # products. The error of all outputs together is sqrt(1,000) times as much.
     rounding = (2 * TOKENS ** .5 / norm(want)
                 * (share_error(2 / .1, logit_error(.1)) + TOKENS * EPSILON))
     example.true(f"as many means as tokens lose nothing: {means}, {rounding}",
@@ -264,13 +264,13 @@ def check(example):
     tokens = [[x / norm(token) for x in token] for token in (
         [float(x) for x in line.split()] for line in
         (example.work / "tokens.txt").read_text().splitlines())]
-    # Seeds that leave no token between two buckets.
+    # With these seeds no token is between two buckets.
     check_hashing(example, tokens, 1, 7)
     check_hashing(example, tokens, 4, 2)
     check_combinations(example, tokens, 64, 1)
     check_combinations(example, tokens, 64, 2, ("--linformer-seed", 2))
 
-    # More weights than have elements of their own.
+    # More weights than a picture has elements for.
     example.shell("head -70 tokens.txt > many.txt")
     for kind in ("matrix", "lines"):
         line = ("attendant contextualize --vectors many.txt --score cosine "
@@ -281,7 +281,7 @@ def check(example):
                      in example.refusal("head -513 tokens.txt > longer.txt; "
                                         + line.replace("many", "longer")))
 
-    # Of a customer's purchases, those of story 9, as of a sequence.
+    # The purchases of story 9's customer, as a sequence.
     gifts = example.work.parent / "two_interests"
     numbers = rows(npy.read(gifts / "names/keys.npy"), GIFT_DIM)
     keys = dict(zip((gifts / "names/ids.txt").read_text().split(), numbers))

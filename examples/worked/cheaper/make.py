@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Tokens of norm 1 and 32 components in clusters: 1,000 that lie scattered over
-the sequence, and 24 of which like ones stand together."""
+"""Writes tokens of norm 1 and 32 components in clusters: 1,000 scattered over the
+sequence, and 24 with clusters together."""
 import random
 
 DIM = 32
@@ -8,7 +8,7 @@ draw = random.Random(1)
 
 
 def write(name, clusters):
-    """A token a line, of the clusters at `clusters`."""
+    """Writes a token a line, from the clusters at `clusters`."""
     centres = [[draw.gauss(0, 1) for _ in range(DIM)]
                for _ in range(max(clusters) + 1)]
     with open(name, "w") as file:

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Ratings without the mean of their film, from a complete table."""
+"""Prints the ratings of a complete table less the mean of their film."""
 import csv
 import sys
 

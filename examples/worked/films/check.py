@@ -1,4 +1,4 @@
-"""Latent semantic indexing and PCA as attention that learnt one matrix."""
+"""Checks latent semantic indexing and PCA as attention with one learned matrix."""
 import csv
 
 import npy
@@ -14,9 +14,9 @@ def singular_values(example, fit):
 
 
 def learn(table, rank):
-    """The matrix W [films, rank] without a bias that loses least of the table:
-    least |X - X W W^T| in the Frobenius norm, by gradient descent. X W W^T is
-    attention's q W (W k)^T with one matrix for queries and keys."""
+    """Returns the matrix W [films, rank] without a bias that minimises |X - X W W^T|
+    in the Frobenius norm, by gradient descent. X W W^T is attention's q W (W k)^T
+    with one matrix for queries and keys."""
     n = len(table[0])
     s = [[sum(row[i] * row[j] for row in table) for j in range(n)]
          for i in range(n)]
@@ -39,24 +39,24 @@ def learn(table, rank):
 
 
 def loss(table, projection):
-    """|X - X P| in the Frobenius norm."""
+    """Returns |X - X P| in the Frobenius norm."""
     return norm([x - sum(a * b for a, b in zip(row, column))
                  for row in table for x, column in zip(row, zip(*projection))])
 
 
 def check(example):
-    # The fit computes in doubles: some 7 x 5 roundings of the greatest.
+    # The fit uses doubles: some 7 x 5 roundings of the greatest.
     found = singular_values(example, "lsi")
     example.all_near("singular values", found[:2], SINGULAR_VALUES[:2],
                      35 * DOUBLE * SINGULAR_VALUES[0])
-    # To the digits given.
+    # To the printed digits.
     example.all_near("of centred columns", singular_values(example, "pca"),
                      CENTRED_SINGULAR_VALUES, 5e-7)
 
     with open(example.folder / "ratings.csv", newline="") as file:
         ratings = [float(row["rating"]) for row in csv.DictReader(file)]
     table = [ratings[i:i + 5] for i in range(0, 35, 5)]
-    # What two dimensions lose is the third singular value.
+    # Two dimensions lose the third singular value.
     learnt = learn(table, 2)
     example.near("Frobenius loss", loss(table, learnt), SINGULAR_VALUES[2],
                  35 * DOUBLE * SINGULAR_VALUES[0])
@@ -69,9 +69,9 @@ def check(example):
     def latent(a, b):
         return sum(a[i] * learnt[i][j] * b[j]
                    for i in range(5) for j in range(5))
-    # What is projected is shorter than what was, which errors are shares of.
+    # A projection is shorter than its vector, and errors are shares of the vector.
     shrunk = [norm(row) / latent(row, row) ** .5 for row in (p8, p9)]
-    # Of a gradient's sums of 5 products of sums of 7, and of 25 products.
+    # Errors of a gradient's sums of 5 products of sums of 7, and of 25 products.
     example.near("cosine through the matrix learnt", latent(p8, p9) /
                  (latent(p8, p8) * latent(p9, p9)) ** .5, COSINE,
                  2 * (35 + 25) * DOUBLE * shrunk[0] * shrunk[1])
@@ -79,9 +79,9 @@ def check(example):
         reply = example.ask("attend", "raters", "--field", field, "--vector",
                             "0,4,5,0,0")
         got = {item["id"]: item["similarity"] for item in reply["items"]}
-        # Without a common film all products are 0. Else each side has inputs,
-        # products and sums of five rounded, by columns of norm 1, and is
-        # normalised, as two components' cosine takes ten roundings.
+        # Without a common film all products are 0. Otherwise each side has rounded
+        # inputs, products and sums of five, with columns of norm 1, and is
+        # normalised; a cosine of two components takes ten roundings.
         example.near(f"{field}: P9 and P8", got["P8"], want, 0 if want == 0 else
                      (7 * 2 ** .5 * sum(shrunk) + 10) * EPSILON)
     example.equal("the model is mutual", example.ask(

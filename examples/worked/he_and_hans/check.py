@@ -1,11 +1,11 @@
-"""Who looks for whom, with and without projections."""
+"""Checks which word attends to which, with and without projections."""
 import math
 
 from example import DOUBLE, EPSILON, dot, floats, share_error
 
 WORDS = ("he", "she", "Hans", "Mary")
-# Vectors, projections and logits are small integers, which floats hold
-# exactly. Logits lie 8 apart.
+# Vectors, projections and logits are small integers, which are exact as floats.
+# Logits are at most 8 apart.
 SHARE = share_error(8)
 MUCH = .964351083825  # e^8 / (e^8 + 2 e^4 + 1)
 LITTLE = .017662706213  # e^4 / (e^8 + 2 e^4 + 1)
@@ -24,7 +24,7 @@ def check(example):
         return answers[field][query][key]["weight"]
 
     def asymmetry(field):
-        """max |S - S^T| of the scores, before the temperature."""
+        """Returns max |S - S^T| of the scores, before the temperature."""
         def score(a, b):
             return answers[field][a][b]["similarity"]
         return max(abs(score(a, b) - score(b, a))
@@ -41,7 +41,7 @@ def check(example):
     example.equal("plain: max |S - S^T|", asymmetry("plain"), 0)
     vectors = {"he": (1, 0, 1, 0), "she": (1, 0, 0, 1), "Hans": (0, 1, 1, 0),
                "Mary": (0, 1, 0, 1)}
-    # Which components of queries, and of keys, a field's model keeps.
+    # The components of queries and of keys that a field's model keeps.
     for field, of_query, of_key in (("plain", (0, 1, 2, 3), (0, 1, 2, 3)),
                                     ("roles", (0, 2, 3), (1, 2, 3)),
                                     ("tied", (0, 2, 3), (0, 2, 3)),
@@ -52,8 +52,8 @@ def check(example):
                               answers[field][a][b]["similarity"],
                               sum(vectors[a][i] * vectors[b][j]
                                   for i, j in zip(of_query, of_key)))
-    # A layer attends with q W_Q and k W_K to the vectors as they are. An output
-    # is as far off as its weights, and by adding up four products.
+    # A layer attends with q W_Q and k W_K, and its values are the vectors. The error
+    # of an output is that of its weights and of adding up four products.
     reply = example.ask("contextualize", "--vectors", "vectors.txt", "--layer",
                         "roles", "--score", "dot", "--temperature", .25)
     for word, got in zip(WORDS, reply["outputs"]):

@@ -25,8 +25,8 @@ def check(example):
     on_boots = sum(weights[ids[i]] for i in boots)
     example.true(f"weight on boots: {on_boots}", on_boots > .99)
 
-    # The value is the weighted mean of all images. Pixels are at most 1, and
-    # rounded to floats; so are the sums' parts.
+    # The value is the weighted mean of all images. Pixels are at most 1 and rounded
+    # to floats, like the parts of sums.
     want = [0.0] * PIXELS
     for item, weight in weights.items():
         offset = row_of[item] * PIXELS
@@ -37,7 +37,7 @@ def check(example):
 
     terminal = example.shell("attendant attend fashion --text 'ankle boot' "
                              "--weights catalog --image 28")
-    # 28 rows, and a line on what the shades mean.
+    # 28 rows, and a line with the meaning of the shades.
     greatest = max(pooled)
     for y, line in enumerate(terminal.splitlines()[-29:-1]):
         line = line.ljust(56)

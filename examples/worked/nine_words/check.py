@@ -1,4 +1,4 @@
-"""Nine one-hot words: numbers known from the formula."""
+"""Checks nine one-hot words against numbers from the formula."""
 import math
 
 from example import EPSILON, floats, share_error
@@ -9,7 +9,7 @@ LOG_PARTITION = 2.240242817019
 
 
 def attend(tokens):
-    """Self-attention in doubles, SCALED_DOT over rows as they are."""
+    """Returns self-attention in doubles, SCALED_DOT without projections."""
     scale = 1 / math.sqrt(len(tokens[0]))
     outputs = []
     for query in tokens:
@@ -22,8 +22,8 @@ def attend(tokens):
 
 def check(example):
     words = (example.folder / "words.txt").read_text().split()
-    # The one logit that is not 0 is 1/3, rounded to a float. A log partition
-    # is off by what its sum is off, relative to itself.
+    # The only logit that is not 0 is 1/3, rounded to a float. The error of a log
+    # partition is the relative error of its sum.
     share = share_error(1 / 3, EPSILON / 3)
     for word in words:
         reply = example.ask("attend", "sentence", "--like", word,
@@ -48,8 +48,8 @@ def check(example):
             # logit, each exponential, each of nine sums and the quotient.
             example.all_near(f"layer {layers}, output {i}", floats(output),
                              want[i], 12 * layers * EPSILON / 4)
-    # What a layer does twice, two layers do: floats are written to nine digits
-    # at least, and read as they were.
+    # Two layers equal one layer used twice: floats are written with at least nine
+    # digits, and read back unchanged.
     (example.work / "once.txt").write_text("".join(
         " ".join(map(repr, floats(output))) + "\n"
         for output in first["outputs"]))

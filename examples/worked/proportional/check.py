@@ -1,8 +1,7 @@
-"""Draws against weights. The seeds are fixed, but what they draw may change
-with the machine's last digits, so that estimates are checked as chance allows:
-to five standard errors. A normal one is farther off once in 1.7 million runs;
-that of slates, whose error is estimated itself, once in 80,000
-(Student's t with 39 degrees of freedom)."""
+"""Compares draws with weights. The seeds are fixed, but draws may change with the
+machine's last digits. So estimates may differ by five standard errors: a normal
+one exceeds that once in 1.7 million runs, and that of slates, whose error is
+itself estimated, once in 80,000 (Student's t with 39 degrees of freedom)."""
 import math
 import re
 
@@ -18,11 +17,11 @@ def reward(item):
 
 
 def check_slates(example, everything, policy, error):
-    """That a slate's probabilities are those of its one threshold, and that
-    they are not those of drawing one after the other."""
+    """Checks that a slate's probabilities are those of its one threshold, and not
+    those of drawing one after the other."""
     weights = {item["id"]: item["weight"] for item in everything}
     gap = everything[0]["logit"] - everything[-1]["logit"]
-    # Of two weights, or one and the sum of others.
+    # The error of two weights, or of one and the sum of others.
     share = 2 * share_error(gap)
     reply = example.ask(*ASK, "--sample", "-k", 40, "--seed", 1)
     slate = reply["items"]
@@ -33,7 +32,7 @@ def check_slates(example, everything, policy, error):
         example.weight(f"inclusion of {item['id']}", hazard,
                        weights[item["id"]] * math.exp(-reply["slate"]["kappa"]),
                        share)
-    # Each draw is one of what those before it left.
+    # Each draw takes one of the items that the draws before it left.
     rest = dict(weights)
     log_probability = 0
     for item in slate:
@@ -49,7 +48,7 @@ def check_slates(example, everything, policy, error):
                    / math.exp(item["logWeight"]) for item in slate)
     example.true(f"one after the other, {careless} would be found out",
                  abs(careless - policy) > ERRORS * error)
-    # Nothing is left to be a threshold: all are certain, and none says so.
+    # No item is left to be a threshold: all are certain, and no reply says so.
     slate = example.ask(*ASK, "--sample", "-k", len(weights), "--seed", 1)
     example.equal("in a slate of all", {
         (item["id"], "logInclusionGivenThreshold" in item)
@@ -57,7 +56,7 @@ def check_slates(example, everything, policy, error):
 
 
 def check_draws(example, everything):
-    """That draws with replacement are logged with the items' weights."""
+    """Checks that draws with replacement are logged with the items' weights."""
     weights = {item["id"]: item["weight"] for item in everything}
     gap = everything[0]["logit"] - everything[-1]["logit"]
     for item in example.ask(*ASK, "--sample", "--with-replacement", "-k", 200,
@@ -84,9 +83,8 @@ def check(example):
         r"(drawn|slates of 60|same draws) ([\d.]+) ± ([\d.]+)", text)}
 
     def holds(name, truth, variance, careless):
-        """That an estimate is as near as its variance says, which is near
-        enough to tell it from the `careless` one that leaves probabilities
-        out."""
+        """Checks that an estimate is as near as its variance says, and that this is
+        near enough to tell it from the `careless` one without probabilities."""
         # Three digits are printed.
         tolerance = ERRORS * variance ** .5 + .0005
         example.near(name, said[name][0], truth, tolerance)
@@ -96,12 +94,12 @@ def check(example):
     # The variance of one draw: sum of p x^2, minus the square of the mean.
     one = sum(weight * earned ** 2 for weight, earned in books) - policy ** 2
     holds("drawn", policy, one / draws, alike)
-    # Here x = reward / (n p).
+    # In this sum x = reward / (n p).
     one = (sum(earned ** 2 / weight for weight, earned in books)
            / len(books) ** 2 - alike ** 2)
     holds("same draws", alike, one / draws, policy)
-    # Of slates we know no such sum: what their estimates vary by, which must be
-    # little enough to tell them from what alike ones would earn.
+    # There is no such sum for slates. The variation of their estimates must be small
+    # enough to tell them from what showing all alike would earn.
     holds("slates of 60", policy, said["slates of 60"][1] ** 2, alike)
     check_draws(example, items)
     check_slates(example, items, policy, said["slates of 60"][1])

@@ -31,12 +31,12 @@ def attend(*arguments):
 
 
 def reward(item):
-    """Known for the sake of the example: the length of the title."""
+    """Returns the reward, which is known in this example: the title's length."""
     return len(item["attributes"]["title"]["stringValue"])
 
 
 def bar(share):
-    """To the nearest eighth of a block."""
+    """Returns a bar, to the nearest eighth of a block."""
     eighths = round(8 * BAR * share)
     return "█" * (eighths // 8) + " ▏▎▍▌▋▊▉"[eighths % 8].strip()
 
@@ -47,7 +47,7 @@ rewards = {item["id"]: reward(item) for item in everything}
 
 
 def mean_and_error(estimates):
-    """The mean of independent estimates, and its standard error."""
+    """Returns the mean of independent estimates and its standard error."""
     mean = sum(estimates) / len(estimates)
     square = sum((x - mean) ** 2 for x in estimates) / (len(estimates) - 1)
     return f"{mean:.3f} ± {(square / len(estimates)) ** .5:.3f}"
@@ -62,7 +62,7 @@ for seed in range(1, ROUNDS + 1):
         counts[item["id"]] += 1
         probability = math.exp(item["logWeight"])
         on_policy.append(reward(item))
-        # What a policy that shows every book alike would earn.
+        # The reward of a policy that shows every book equally often.
         alike.append(reward(item) / probability / len(weights))
 total = DRAWS * ROUNDS
 
@@ -78,8 +78,8 @@ for rank, (book, weight) in enumerate(weights.items()):
 print(f"... {len(weights) - SHOWN} more books, {total:,} draws, "
       f"chi-square {chi_square:.1f} with {len(weights) - 1} degrees of freedom")
 
-# Drawn without replacement, each book in a slate counts by its probability of
-# being in it, given the threshold kappa (Kool et al. 2019).
+# Without replacement, each book in a slate counts by its probability of being in it,
+# given the threshold kappa (Kool et al. 2019).
 slates = []
 for seed in range(1, SLATES + 1):
     slates.append(sum(

@@ -25,8 +25,8 @@ def check(example):
         logits = [sum(a * b for a, b in zip(query, key)) / .2 for key in keys]
         e = [math.exp(x) for x in logits]
         want = [x / sum(e) for x in e]
-        # A logit below 8 that is off by its rounding changes a weight by as
-        # much; two inputs, a product, a scale and seven sums round it.
+        # The rounding of a logit below 8 changes a weight by as much. Two inputs, a
+        # product, a scale and seven sums round it.
         share = share_error(8, 8 * 11 * EPSILON)
         output = floats(reply["outputs"][i])
         example.equal(f"{FRENCH[i]}: sizes", (len(weights[i]), len(output)),
@@ -35,8 +35,8 @@ def check(example):
             example.weight(f"{FRENCH[i]} on {j}", weights[i][j], weight, share)
         for d, component in enumerate(output):
             parts = [w * key[d] for w, key in zip(want, keys)]
-            # Each part is off by its weight and its product, the sum by adding
-            # up as many.
+            # Each part has the errors of its weight and its product, and the sum that
+            # of adding up the parts.
             example.near(f"output of {FRENCH[i]}[{d}]", component, sum(parts),
                          (share + (len(keys) + 1) * EPSILON)
                          * sum(map(abs, parts)))

@@ -1,4 +1,4 @@
-"""One history, two candidates: each earns its weight from other purchases."""
+"""Checks that two candidates earn their weights from different purchases."""
 import csv
 import gzip
 import shlex
@@ -7,7 +7,7 @@ import npy
 
 DIM = 64
 TEMPERATURE = 0.1
-# A customer, and candidates with the word that their purchases speak of.
+# A customer, and candidates with the word of the purchases that favour them.
 STORIES = (("c1146", {"22514": "GARDEN", "22966": "COOKIE"}),
            ("c1491", {"22726": "CLOCK", "22698": "REGENCY TEACUP"}))
 
@@ -26,8 +26,8 @@ def check(example):
                   if row["customer_id"] == customer]
         arguments = [word for item in candidates
                      for word in ("--candidate", item)]
-        # Columns are the events named; what another candidate gives them, which
-        # it does not name, is drawn too.
+        # Columns are the events that a candidate names. The weights that the other
+        # candidate gives them are drawn too, although it does not name them.
         line = shlex.join(["attendant", "rank", "gifts", *arguments, "--history",
                            "events.csv.gz", "--customer", customer,
                            "--temperature", str(TEMPERATURE), "--because", "1",
