@@ -13,19 +13,20 @@ std::string AdviceOn(const absl::Status& status) {
            "HOST:PORT (ATTENDANT_SERVER)";
   }
   if (reason == kOtherProtocol) {
-    return "for a server with TLS give --ca FILE; its HTTP port is another one";
+    return "check that --server names the gRPC port, not the HTTP port; "
+           "for a server with TLS give --ca FILE";
   }
   if (reason == kNotTrusted) {
     return "a server with --tls-client-ca wants --client-cert and "
-           "--client-key, one without TLS no --ca; else see that --ca is its "
-           "authority and --server the name in its certificate";
+           "--client-key, a server without TLS no --ca; otherwise check that "
+           "--ca is its authority and --server the name in its certificate";
   }
   if (reason == kSilent) {
-    return "it hangs, or has more to do than it can: --timeout waits longer, "
-           "and its log or `top` may tell";
+    return "it hangs or is overloaded: --timeout waits longer, and its log or "
+           "`top` may tell why";
   }
   if (reason == "CATALOG_NOT_FOUND") {
-    return "`attendant catalog list` shows those there are";
+    return "`attendant catalog list` lists the catalogs";
   }
   if (absl::IsUnauthenticated(status)) {
     return "give a token: --auth-token-file FILE, or ATTENDANT_AUTH_TOKEN in "
@@ -36,7 +37,7 @@ std::string AdviceOn(const absl::Status& status) {
 
 bool IsUnreachable(const absl::Status& status) {
   if (!absl::IsUnavailable(status)) return false;
-  // These a server says of its disk.
+  // A server gives these reasons for problems with its disk.
   const auto reason = ReasonOf(status);
   return reason != kFilesNotAccessible && reason != "TAKING_BACK";
 }

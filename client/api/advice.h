@@ -1,4 +1,4 @@
-// What to do next about an error, in the words of a command line.
+// Advice on errors, in the words of a command line.
 #ifndef ATTENDANT_CLIENT_API_ADVICE_H_
 #define ATTENDANT_CLIENT_API_ADVICE_H_
 
@@ -8,15 +8,15 @@
 
 namespace attendant {
 
-// Of errors that those who begin meet first: no server, one that wants TLS or a
-// token, no such catalog. Empty for another.
+// Returns what to do about an error that beginners meet: no server, a server
+// that requires TLS or a token, no such catalog. Empty for other errors.
 std::string AdviceOn(const absl::Status& status);
 
-// Whether no server was reached, or none that takes calls: one without rights
-// to its own files answers, too.
+// True if no server was reached, or none that accepts calls. False for the
+// Unavailable of a server that answers but can't use its own files.
 bool IsUnreachable(const absl::Status& status);
 
-// The message, and the advice if there is one.
+// Returns the message, followed by the advice if there is any.
 std::string MessageWithAdvice(const absl::Status& status);
 
 }  // namespace attendant

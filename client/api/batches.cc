@@ -12,7 +12,7 @@ bool IsOfTooMany(const absl::Status& status) {
   if (ReasonOf(status) == kMessageTooLarge) return true;
   if (ReasonOf(status) != kOverLimit) return false;
   const auto field = FieldOf(status);
-  // Of no field: the reply.
+  // Without a field, the reply is over the limit.
   return !field.has_value() || field == "items" || field == "ids";
 }
 

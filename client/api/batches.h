@@ -1,4 +1,4 @@
-// Requests about more items than one request names.
+// Splits work on many items into requests.
 #ifndef ATTENDANT_CLIENT_API_BATCHES_H_
 #define ATTENDANT_CLIENT_API_BATCHES_H_
 
@@ -9,14 +9,15 @@
 
 namespace attendant {
 
-// Items that one request may name, unless a server takes fewer (--max-batch).
+// The most items that one request may name; a server may accept fewer
+// (--max-batch).
 inline constexpr std::int64_t kMaxBatchSize = 256;
 
-// Calls `send` for [begin, end) after [begin, end) of the numbers in [0,
-// count), each at most kMaxBatchSize long; `send` may end one sooner, by an
-// `end` that is less, but not of nothing. A batch that is refused as more
-// `items` or `ids`, or as more of a message, than the server takes is halved,
-// and so are all after it. The first other error ends it.
+// Calls `send` for consecutive ranges [begin, end) that cover [0, count), each
+// of at most kMaxBatchSize numbers. `send` may lower `end` to shorten its
+// range, but not to an empty one. If the server refuses a batch because it has
+// too many `items` or `ids` or its message is too large, halves the batch and
+// all later ones. Returns the first other error.
 absl::Status SendInBatches(
     std::int64_t count,
     absl::FunctionRef<absl::Status(std::int64_t begin, std::int64_t& end)>

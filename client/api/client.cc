@@ -27,21 +27,23 @@ grpc::ChannelArguments Arguments() {
   arguments.SetInt(GRPC_ARG_PER_RPC_RETRY_BUFFER_SIZE,
                    Client::kMaxMessageBytes);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Long work may say nothing for minutes; a server that is gone, for ever.
+  // A server at long work may send nothing for minutes. Pings tell it from a
+  // server that is gone.
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, 30'000);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 20'000);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   return arguments;
 }
 
-// 128 random bits, from the system, as hexadecimal digits.
+// Returns 128 random bits from the system as hexadecimal digits.
 std::string DrawRequestId() {
   std::random_device device;
   return absl::StrFormat("%08x%08x%08x%08x", device(), device(), device(),
                          device());
 }
 
-// What a server must be for a connection to it to be made.
+// Returns the conditions that a server must meet, to follow "no server answers
+// at HOST:PORT".
 absl::string_view Conditions(const ClientSecurity& security) {
   if (!security.ca_path.empty()) {
     return " whose certificate these authorities signed for that name and that "
@@ -53,7 +55,8 @@ absl::string_view Conditions(const ClientSecurity& security) {
   return "";
 }
 
-// gRPC does not say why a connection failed; a look at the port tells most.
+// Returns the error of a failed connection. gRPC does not say why it failed, so
+// this checks whether anything listens at the port.
 absl::Status NoConnection(const Client::Options& options,
                           absl::string_view what) {
   const bool listens = SomethingListensAt(options.server);
@@ -90,7 +93,7 @@ absl::Status WaitUntilConnected(grpc::Channel& channel,
                                        Conditions(options.security)));
     }
     if (!channel.WaitForStateChange(state, deadline)) {
-      // One that failed so far, of a server that is waited for, tells why.
+      // An attempt that hangs, rather than fails, met a silent server.
       if (state != GRPC_CHANNEL_TRANSIENT_FAILURE &&
           SomethingListensAt(options.server)) {
         return StatusWithReason(
@@ -125,8 +128,8 @@ absl::StatusOr<Response> Call(Stub& stub,
   return response;
 }
 
-// The same for a request of many items. What the server has said that it does
-// not take, `most_bytes` by then, is not sent: gRPC would try it four times.
+// Calls with a request of many items. Refuses one over `most_bytes`, the limit
+// that the server has told, without sending it: gRPC would try it four times.
 template <typename Response, typename Stub, typename Request>
 absl::StatusOr<Response> CallWithin(
     std::atomic<std::int64_t>& most_bytes, Stub& stub,
@@ -169,7 +172,7 @@ Client::Client(Options options, const std::shared_ptr<grpc::Channel>& channel)
 
 Client::~Client() = default;
 
-// A call whose request is sent as it is.
+// Defines a call that sends its request unchanged.
 #define ATTENDANT_CLIENT_CALL(stub, Service, Method)           \
   absl::StatusOr<v1::Method##Response> Client::Method(         \
       const v1::Method##Request& request, Deadline deadline) { \
@@ -253,8 +256,9 @@ void Client::AttendAsync(const v1::AttendRequest& request, AttendDone done,
         absl::StatusOr<v1::AttendResponse> result =
             std::move(pending->response);
         if (!status.ok()) result = FromGrpcStatus(status);
-        // Lets go of the channel first: after `done` the caller may destroy the
-        // client, and a thread of gRPC's must not be the last to hold it.
+        // Releases the channel before calling `done`: the caller may then
+        // destroy the client, and one of gRPC's threads must not be the last
+        // owner of the channel.
         pending.reset();
         call_done(std::move(result));
       });

@@ -36,57 +36,61 @@ namespace attendant {
 class Importer;
 struct ImportOptions;
 
-// Reasons (ReasonOf) of a failed Client::Connect: nothing listens there; what
-// does is no gRPC server, or one with TLS; it said nothing in time; one side
-// does not trust the other.
+// Reasons (ReasonOf) of a failed Client::Connect.
+// Nothing listens at the address.
 inline constexpr absl::string_view kNoServer = "NO_SERVER";
+// The listener does not speak gRPC, or requires TLS. Also the reason of a call
+// that is answered by an HTTP/2 server without gRPC.
 inline constexpr absl::string_view kOtherProtocol = "OTHER_PROTOCOL";
+// The listener said nothing before the deadline.
 inline constexpr absl::string_view kSilent = "SILENT";
+// The server does not trust the client, or the client the server.
 inline constexpr absl::string_view kNotTrusted = "NOT_TRUSTED";
 
-// Thread-safe: any number of calls may be under way.
+// A connection to one server. Thread-safe: calls may run concurrently.
 //
-// Errors are the server's, with FieldOf and ReasonOf of core/base/status.h as
-// the server gave them; Unavailable where the server can't be reached and
-// DeadlineExceeded where it did not answer in time.
+// Errors are the server's, with its FieldOf and ReasonOf (core/base/status.h);
+// Unavailable if the server can't be reached, and DeadlineExceeded if it does
+// not answer in time.
 //
-// Retries: Unavailable, and a refusal that says when to come back, are retried
-// up to 3 times within the deadline, for reads and for item writes. These have
-// a request_id, drawn where the caller gives none: none is done twice. Writes
-// of catalogs, aliases, models and snapshots and imports are not retried: a
-// repeated delete could not tell its own success from NOT_FOUND. Which methods
-// retry is written in service_config.json; where most calls fail, none does.
+// Retries: reads and item writes are retried up to 3 times within the deadline
+// if the server is Unavailable or says when to come back. An item write is
+// never done twice: it has a request_id, a random one unless the caller gives
+// one. Imports and writes of catalogs, aliases, models and snapshots are not
+// retried: a repeated delete could not tell its own success from NOT_FOUND.
+// service_config.json lists the retried methods, and stops retries while most
+// calls fail.
 //
-// A server that does not answer HTTP/2 pings for 20 s, asked each 30 s of a
-// call, is gone: its calls end with Unavailable, those without a deadline too.
+// Keepalive: during a call the server is pinged every 30 s. If it does not
+// answer within 20 s, its calls end with Unavailable, also those without a
+// deadline.
 //
-// Messages are as large as the server takes and sends them (attendantd
-// --max-message-bytes). Once it has refused one of items as too large, larger
-// ones than it takes are refused here, at once.
+// The client has no message size limit of its own (see attendantd
+// --max-message-bytes). Once the server has refused a request with items as too
+// large, the client refuses requests over the same limit without sending them.
 class Client {
  public:
-  // What a server takes unless it is told otherwise.
+  // The server's default limit.
   static constexpr int kMaxMessageBytes = 16 << 20;
-  // Whatever it is told: protobuf has no larger messages.
+  // The highest limit: protobuf has no larger messages.
   static constexpr std::int64_t kLargestMessageBytes =
       std::numeric_limits<std::int32_t>::max();
 
   struct Options {
-    // HOST:PORT, or any other target that gRPC understands.
+    // HOST:PORT, or another target that gRPC understands.
     std::string server = "127.0.0.1:7600";
-    // Of each call that does not say otherwise. > 0.
+    // The deadline of a call that is given none. > 0.
     absl::Duration deadline = absl::Seconds(10);
-    // True: Connect waits until the server is there, at most `deadline`. False:
-    // it fails as soon as a first try did.
+    // If true, Connect retries until the server answers, for at most
+    // `deadline`; if false, it fails when its first attempt fails.
     bool wait_for_ready = false;
     ClientSecurity security = {};
   };
   using Deadline = std::optional<absl::Duration>;
 
-  // Connects; each client has a connection of its own. InvalidArgument if
-  // the deadline is not > 0, and as MakeChannelCredentials; Unavailable, with
-  // one of the reasons above, if the server can't be reached, or either does
-  // not trust the other.
+  // Connects. Each client has its own connection. InvalidArgument if the
+  // deadline is not > 0, and as MakeChannelCredentials; Unavailable, with one
+  // of the reasons above, if the connection can't be made.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(Options options);
 
   ~Client();
@@ -111,11 +115,11 @@ class Client {
   absl::StatusOr<v1::DeleteAliasResponse> DeleteAlias(
       const v1::DeleteAliasRequest& request, Deadline deadline = {});
 
-  // Of long work: done and total bytes, from the thread that called.
+  // Receives the progress of long work, in bytes, on the calling thread.
   using OnProgress = std::function<void(const v1::WorkProgress&)>;
 
-  // These take seconds to minutes: without `deadline` they have none. The
-  // result is the last response of the stream.
+  // These calls take seconds to minutes, and have no deadline unless one is
+  // given. They return the last response of the stream.
   absl::StatusOr<v1::CreateSnapshotResponse> CreateSnapshot(
       const v1::CreateSnapshotRequest& request, const OnProgress& on_progress,
       Deadline deadline = {});
@@ -125,15 +129,15 @@ class Client {
   absl::StatusOr<v1::RestoreSnapshotResponse> RestoreSnapshot(
       const v1::RestoreSnapshotRequest& request, const OnProgress& on_progress,
       Deadline deadline = {});
-  // `take` gets the bytes in their order; an error of it ends the call, which
-  // returns it.
+  // Calls `take` with the bytes in order. An error of `take` ends the call and
+  // is returned.
   absl::Status ExportSnapshot(
       const v1::ExportSnapshotRequest& request,
       const std::function<absl::Status(const v1::ExportSnapshotResponse&)>&
           take,
       Deadline deadline = {});
-  // `next` gives the requests in their order, and false at the end; an error of
-  // it ends the call, which returns it.
+  // Calls `next` for each request in order; it returns false after the last. An
+  // error of `next` ends the call and is returned.
   absl::StatusOr<v1::ImportSnapshotResponse> ImportSnapshot(
       const std::function<absl::StatusOr<bool>(v1::ImportSnapshotRequest*)>&
           next,
@@ -173,8 +177,8 @@ class Client {
   absl::StatusOr<v1::BatchAttendResponse> BatchAttend(
       const v1::BatchAttendRequest& request, Deadline deadline = {});
 
-  // Attends without a thread of the caller's: `done` is called once, from one
-  // of gRPC's threads, and should be quick. The client must outlive the call.
+  // Attends without blocking: gRPC calls `done` once, on one of its threads.
+  // `done` must not block for long. The client must outlive the call.
   using AttendDone = std::function<void(absl::StatusOr<v1::AttendResponse>)>;
   void AttendAsync(const v1::AttendRequest& request, AttendDone done,
                    Deadline deadline = {});
@@ -185,7 +189,7 @@ class Client {
       const v1::RankCandidatesRequest& request, Deadline deadline = {});
 
   // Starts an import into `catalog`; see importer.h. The client must outlive
-  // it.
+  // the importer.
   std::unique_ptr<Importer> StartImport(const std::string& catalog,
                                         const ImportOptions& options);
 
@@ -200,7 +204,7 @@ class Client {
   const std::unique_ptr<v1::AttentionService::Stub> attention_;
   const std::unique_ptr<v1::SequenceService::Stub> sequences_;
   const std::unique_ptr<v1::SnapshotService::Stub> snapshots_;
-  // In a message, as far as the server has said.
+  // The server's message size limit, once it has refused a larger message.
   std::atomic<std::int64_t> most_bytes_ =
       std::numeric_limits<std::int64_t>::max();
 };

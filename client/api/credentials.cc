@@ -22,7 +22,7 @@ absl::StatusOr<std::string> ReadPem(const std::string& path) {
       absl::StrCat(path, " can't be read or is empty"));
 }
 
-// The token as the metadata of each call.
+// Adds the token to the metadata of each call.
 class TokenPlugin final : public grpc::MetadataCredentialsPlugin {
  public:
   explicit TokenPlugin(const std::string& token)
@@ -52,7 +52,7 @@ MakeChannelCredentials(const ClientSecurity& security) {
   const bool has_tls = !security.ca_path.empty();
   if (!has_tls && !security.key_path.empty()) {
     return InvalidField("ca", "nothing",
-                        "the server's authority beside a certificate");
+                        "the server's authority with a client certificate");
   }
   if (!absl::c_all_of(security.token,
                       [](char c) { return c > ' ' && c < 127; })) {
@@ -68,8 +68,8 @@ MakeChannelCredentials(const ClientSecurity& security) {
     return has_tls ? grpc::SslCredentials(tls)
                    : grpc::InsecureChannelCredentials();
   }
-  // Those of this machine refuse to connect to another: a token does not cross
-  // a network in the clear.
+  // Local credentials refuse to connect to another machine: a token does not
+  // cross a network in the clear.
   return grpc::CompositeChannelCredentials(
       has_tls ? grpc::SslCredentials(tls)
               : grpc::experimental::LocalCredentials(LOCAL_TCP),

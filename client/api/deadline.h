@@ -1,4 +1,4 @@
-// When a call must have ended.
+// Deadlines of calls.
 #ifndef ATTENDANT_CLIENT_API_DEADLINE_H_
 #define ATTENDANT_CLIENT_API_DEADLINE_H_
 
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// For a gRPC context: in so long, whatever becomes of the time of day. More
-// than a hundred years count as a hundred.
+// Returns now + `duration` for a gRPC context, by a clock that changes of the
+// time of day do not affect. Durations over 100 years count as 100 years.
 inline gpr_timespec DeadlineAfter(absl::Duration duration) {
   const absl::Duration most = absl::Hours(100 * 365 * 24);
   return gpr_time_add(

@@ -13,7 +13,7 @@
 namespace attendant {
 namespace {
 
-// Without one of its own, what a server would say.
+// Returns the reason, or what a server would give as a default.
 std::string ReasonOrDefault(const absl::Status& status) {
   if (const auto reason = ReasonOf(status)) return *reason;
   if (FieldOf(status).has_value()) return "INVALID_FIELD";

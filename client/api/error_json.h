@@ -1,4 +1,4 @@
-// What fails under --json.
+// Errors as JSON, for --json.
 #ifndef ATTENDANT_CLIENT_API_ERROR_JSON_H_
 #define ATTENDANT_CLIENT_API_ERROR_JSON_H_
 
@@ -9,18 +9,18 @@
 
 namespace attendant {
 
-// What is wrong with a command line, with this reason.
+// Returns the error of a wrong command line: InvalidArgument with this reason.
 inline constexpr absl::string_view kUsageReason = "USAGE";
 absl::Status UsageError(absl::string_view message);
 
-// Whether a command line that could not be read to its end asks for --json.
+// True if the command line has --json. Works on one that can't be parsed.
 bool AsksForJson(int argc, const char* const* argv);
 
-// {"error": {"code", "message", "reason", "metadata", "retryDelay"}}, with a
-// line end: the code's name, the message, the reason (of what has none
-// INVALID_FIELD where a field is at fault, else the code's name), and of
-// google.rpc's details the metadata of ErrorInfo, empty where there is none,
-// and the delay of RetryInfo, left out where there is none.
+// Returns {"error": {"code", "message", "reason", "metadata", "retryDelay"}}
+// with a line end. `code` is the code's name; `reason` is the status's reason
+// or, if it has none, INVALID_FIELD if it names a field, otherwise the code's
+// name. `metadata` is that of google.rpc.ErrorInfo, or empty; `retryDelay` is
+// that of google.rpc.RetryInfo, and is left out without one.
 std::string ErrorJson(const absl::Status& status);
 
 }  // namespace attendant

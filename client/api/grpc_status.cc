@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "client/api/client.h"
 #include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
 
@@ -17,9 +18,12 @@ namespace {
 constexpr absl::string_view kDetailsUrl =
     "type.googleapis.com/google.rpc.Status";
 
-// As gRPC writes it of a request.
+// gRPC's words for a request that is too large.
 constexpr absl::string_view kReceivedTooLarge =
     "Received message larger than max";
+
+// gRPC's words for an HTTP/2 server that answers a call with a plain status.
+constexpr absl::string_view kHttpStatus = "Received http2 header with status: ";
 
 absl::Status RefusedAsTooLarge(absl::string_view refusal) {
   return StatusWithReason(
@@ -86,7 +90,7 @@ absl::Status FromRpcStatus(const google::rpc::Status& status) {
     }
   }
   absl::Status result(static_cast<absl::StatusCode>(status.code()), message);
-  // Payloads come from those who own their names.
+  // Copied from statuses of the functions that own the payloads' names.
   if (!field.empty()) CopyPayloads(InvalidField(field, "", ""), result);
   if (!reason.empty()) {
     CopyPayloads(StatusWithReason(result.code(), "", reason), result);
@@ -120,6 +124,17 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.error_code() == grpc::StatusCode::RESOURCE_EXHAUSTED &&
       absl::StrContains(status.error_message(), "message larger than max")) {
     return RefusedAsTooLarge(status.error_message());
+  }
+  // A gateway says the same with 502 to 504 of a server that is away for now,
+  // and the code is then Unavailable.
+  if (status.error_code() != grpc::StatusCode::UNAVAILABLE &&
+      absl::StartsWith(status.error_message(), kHttpStatus)) {
+    return StatusWithReason(
+        absl::StatusCode::kUnavailable,
+        absl::StrCat("what answers there is not a gRPC server, or knows none: "
+                     "got the HTTP status ",
+                     absl::StripPrefix(status.error_message(), kHttpStatus)),
+        kOtherProtocol);
   }
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) details.Clear();

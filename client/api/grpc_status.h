@@ -1,4 +1,4 @@
-// What a server's refusal means to the caller of the client.
+// Converts gRPC statuses to absl::Status.
 #ifndef ATTENDANT_CLIENT_API_GRPC_STATUS_H_
 #define ATTENDANT_CLIENT_API_GRPC_STATUS_H_
 
@@ -14,28 +14,33 @@
 
 namespace attendant {
 
-// The reason of a refusal by gRPC itself: the server takes no message so large.
+// The reason of gRPC's refusal of a message over the server's size limit.
 inline constexpr absl::string_view kMessageTooLarge = "MESSAGE_TOO_LARGE";
 
-// A refusal of that reason: a message of so many bytes where so many are taken.
+// Returns the refusal of a message of `bytes` by a limit of `most_bytes`.
 absl::Status MessageTooLarge(std::int64_t bytes, std::int64_t most_bytes);
 
-// The bytes that the server takes in a message, where a refusal says so.
+// Returns the server's message size limit if `status` is a refusal that tells
+// it.
 std::optional<std::int64_t> MostBytesOf(const absl::Status& status);
 
-// The same code and message, but for kMessageTooLarge, whose message says more.
-// Of the google.rpc details, the first field of BadRequest comes back from
-// FieldOf, the reason of ErrorInfo from ReasonOf, and the delay of RetryInfo is
-// appended to the message. Details that can't be read are left out of these.
+// Returns the same code and message, with the google.rpc details: FieldOf
+// returns the first field of BadRequest, ReasonOf the reason of ErrorInfo, and
+// the delay of RetryInfo is appended to the message. Ignores details that can't
+// be parsed. Two of gRPC's own errors are rewritten: a message over the size
+// limit (kMessageTooLarge), and the answer of an HTTP server that is not a gRPC
+// server (Unavailable with kOtherProtocol of client.h).
 absl::Status FromGrpcStatus(const grpc::Status& status);
 
-// The same for an outcome inside a reply, as of a batch or an import.
+// Converts an outcome inside a reply, as of a batch or an import, in the same
+// way.
 absl::Status FromRpcStatus(const google::rpc::Status& status);
 
-// All details that a status of those functions came with; none of another.
+// Returns all details of a status that these functions returned; none for other
+// statuses.
 google::rpc::Status RpcDetailsOf(const absl::Status& status);
 
-// When to try again, as their RetryInfo says it; nothing if it does not.
+// Returns the retry delay of the details' RetryInfo, or nothing.
 std::optional<absl::Duration> RetryInfoDelayOf(const absl::Status& status);
 
 }  // namespace attendant

@@ -12,19 +12,19 @@
 namespace attendant {
 namespace {
 
-// Any server takes so much.
+// Every server accepts messages of this size.
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
 
 }  // namespace
 
-// The gRPC side: one read is always under way, and at most one write. A hold
-// keeps the stream open between writes; it is removed when the server has ended
-// its side and no write is under way, and OnDone follows, which the destructor
-// waits for. gRPC is never called with the mutex held.
+// The gRPC side. One read is always under way, and at most one write. A hold
+// keeps the stream open between writes; it is removed once the server has ended
+// its side and no write is under way. OnDone follows, and the destructor waits
+// for it. gRPC is never called with the mutex held.
 //
-// The context holds the channel, whose destructor must not run on a thread of
-// gRPC's: it would end the completion queue that the thread is reading. Hence
-// no part of this is left to such a thread to destroy.
+// The context holds the channel, whose destructor must not run on one of gRPC's
+// threads: it would shut down the completion queue that the thread is reading.
+// Hence the destructor, on the caller's thread, destroys all members.
 class Importer::Stream
     : public grpc::ClientBidiReactor<v1::ImportItemsRequest,
                                      v1::ImportItemsResponse> {
@@ -44,7 +44,7 @@ class Importer::Stream
     while (!done_) changed_.Wait(&mutex_);
   }
 
-  // Sends a message as soon as there is room for it.
+  // Waits until there is room for the message, then sends it.
   absl::Status Send(v1::ImportItemsRequest message) {
     {
       MutexLock lock(&mutex_);
@@ -61,7 +61,7 @@ class Importer::Stream
     return absl::OkStatus();
   }
 
-  // Waits until all that was sent is acknowledged.
+  // Waits until all messages sent are acknowledged.
   absl::Status AwaitAcknowledgement() {
     MutexLock lock(&mutex_);
     while (!read_ended_ && !in_flight_.empty()) {
@@ -70,7 +70,7 @@ class Importer::Stream
     return read_ended_ ? EndStatus() : absl::OkStatus();
   }
 
-  // Says that all is sent, and waits for the end.
+  // Closes the sending side and waits for the end of the stream.
   absl::Status Finish() {
     {
       MutexLock lock(&mutex_);
@@ -147,7 +147,7 @@ class Importer::Stream
     changed_.NotifyAll();
   }
 
-  // Returns after a change; gives the import up if none comes.
+  // Waits for a change; cancels the import if none comes in stall_timeout.
   absl::Status WaitForChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     const std::int64_t change_count = change_count_;
     const SteadyTime deadline = SteadyAfter(options_.stall_timeout);
@@ -164,7 +164,7 @@ class Importer::Stream
     return absl::OkStatus();
   }
 
-  // Waits for the end and says how it went.
+  // Waits for the end of the stream and returns its outcome.
   absl::Status EndStatus() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
     while (!done_) ATTENDANT_RETURN_IF_ERROR(WaitForChange());
     if (!status_.ok()) return status_;
@@ -189,8 +189,8 @@ class Importer::Stream
 
   const ImportOptions options_;
   grpc::ClientContext context_;
-  v1::ImportItemsRequest request_;    // the write's while writing_
-  v1::ImportItemsResponse response_;  // the read's
+  v1::ImportItemsRequest request_;    // used by the write while writing_
+  v1::ImportItemsResponse response_;  // used by the read
 
   Mutex mutex_;
   CondVar changed_;
@@ -201,7 +201,8 @@ class Importer::Stream
   bool done_ ABSL_GUARDED_BY(mutex_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mutex_);
   std::int64_t sent_count_ ABSL_GUARDED_BY(mutex_) = 0;
-  // Items sent up to the end of each message not yet acknowledged.
+  // For each message not yet acknowledged, the count of items sent up to its
+  // end.
   std::deque<std::int64_t> in_flight_ ABSL_GUARDED_BY(mutex_);
   ImportProgress progress_ ABSL_GUARDED_BY(mutex_);
   std::vector<v1::ImportFailure> failures_ ABSL_GUARDED_BY(mutex_);
@@ -224,8 +225,8 @@ absl::Status Importer::Send() {
   v1::ImportItemsRequest message = std::exchange(batch_, {});
   const auto bytes = static_cast<std::int64_t>(message.ByteSizeLong());
   if (bytes <= taken_bytes_) return stream_->Send(std::move(message));
-  // One that may be too large is alone in flight: what became of the others is
-  // then known.
+  // A message that may be too large is sent alone: if it is refused, the fate
+  // of all others is known.
   ATTENDANT_RETURN_IF_ERROR(stream_->AwaitAcknowledgement());
   ATTENDANT_RETURN_IF_ERROR(stream_->Send(message));
   const absl::Status status = stream_->AwaitAcknowledgement();
@@ -254,7 +255,7 @@ absl::Status Importer::SendAgain(v1::ImportItemsRequest refused) {
 
 absl::Status Importer::Append(v1::Item item) {
   const auto bytes = static_cast<std::int64_t>(item.ByteSizeLong());
-  // What was refused leaves some of itself.
+  // A loop: sending a message that is refused puts some of its items back.
   while (batch_.items_size() > 0 &&
          (batch_.items_size() >= options_.batch_item_count ||
           batch_bytes_ + bytes > options_.batch_bytes)) {
@@ -273,7 +274,7 @@ absl::Status Importer::Add(v1::Item item) {
 }
 
 absl::Status Importer::Finish() {
-  // The first message names the catalog, and is due even without items.
+  // The first message names the catalog, and is sent even without items.
   while (batch_.items_size() > 0 || !batch_.catalog().empty()) {
     ATTENDANT_RETURN_IF_ERROR(Send());
   }

@@ -1,4 +1,4 @@
-// What is at an address where no server of ours answers.
+// Tells whether anything listens at an address.
 #ifndef ATTENDANT_CLIENT_API_LISTENER_H_
 #define ATTENDANT_CLIENT_API_LISTENER_H_
 
@@ -6,8 +6,8 @@
 
 namespace attendant {
 
-// Whether some process takes a TCP connection at HOST:PORT, within a second of
-// each address that the host has.
+// True if a TCP connection to HOST:PORT can be made. Waits up to one second for
+// each of the host's addresses.
 bool SomethingListensAt(const std::string& address);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Lists that come page by page.
+// Reads lists that are returned page by page.
 #ifndef ATTENDANT_CLIENT_API_PAGES_H_
 #define ATTENDANT_CLIENT_API_PAGES_H_
 
@@ -9,13 +9,13 @@
 
 namespace attendant {
 
-// One of Client's methods that list.
+// A method of Client that returns a page of a list.
 template <typename Request, typename Response>
 using ListMethod = absl::StatusOr<Response> (Client::*)(const Request&,
                                                         Client::Deadline);
 
-// Calls `take`, an absl::Status take(Response&), with each page from the
-// request's on. The first error of either ends it.
+// Calls `take`, an absl::Status take(Response&), with each page, from the
+// request's page on. Returns the first error of the list or of `take`.
 template <typename Request, typename Response, typename Take>
 absl::Status ForEachPage(Client& client, ListMethod<Request, Response> list,
                          Request request, Take take) {
@@ -27,7 +27,7 @@ absl::Status ForEachPage(Client& client, ListMethod<Request, Response> list,
   return absl::OkStatus();
 }
 
-// All pages as one.
+// Returns all pages merged into one response.
 template <typename Request, typename Response>
 absl::StatusOr<Response> AllPages(Client& client,
                                   ListMethod<Request, Response> list,

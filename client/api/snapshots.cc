@@ -1,4 +1,4 @@
-// The calls of Client that are streams of snapshots.
+// Client's streaming calls on snapshots.
 #include <memory>
 #include <utility>
 
@@ -15,7 +15,7 @@ void SetDeadline(grpc::ClientContext& context, Client::Deadline deadline) {
   context.set_deadline(DeadlineAfter(*deadline));
 }
 
-// Reads a stream to its end; the last response.
+// Reads a stream to its end and returns the last response.
 template <typename Response>
 absl::StatusOr<Response> ReadLast(grpc::ClientReader<Response>& stream,
                                   const Client::OnProgress& on_progress) {
@@ -88,7 +88,7 @@ absl::StatusOr<v1::ImportSnapshotResponse> Client::ImportSnapshot(
       stream->Finish();
       return more.status();
     }
-    // The server says why it reads no more when the call is finished.
+    // A failed write means that the server stopped reading; Finish says why.
     if (!*more || !stream->Write(request)) break;
   }
   stream->WritesDone();

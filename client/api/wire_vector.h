@@ -1,4 +1,4 @@
-// Vectors as the wire has them.
+// Converts vectors to and from messages.
 #ifndef ATTENDANT_CLIENT_API_WIRE_VECTOR_H_
 #define ATTENDANT_CLIENT_API_WIRE_VECTOR_H_
 
@@ -11,7 +11,7 @@
 namespace attendant {
 
 v1::Vector ToVector(std::span<const float> components);
-// Internal if a server's bytes are no whole number of floats.
+// Internal if the bytes are not a whole number of floats.
 absl::StatusOr<std::vector<float>> FromVector(const v1::Vector& vector);
 
 }  // namespace attendant

@@ -70,7 +70,7 @@ class Parser {
  private:
   static void OnField(void* bytes, std::size_t size, void* self) {
     auto* parser = static_cast<Parser*>(self);
-    // The strings keep their memory from row to row.
+    // Strings of earlier rows are reused, with their memory.
     if (parser->field_count_ == parser->fields_.size()) {
       parser->fields_.emplace_back();
     }

@@ -17,10 +17,10 @@
 namespace attendant {
 namespace {
 
-// Of the stream there is.
+// The aside path of the one open stream, for the signal handler.
 const char* volatile aside_path = nullptr;
 
-// Ends the process as the signal would have, without the file.
+// Removes the file and ends the process as the signal would have.
 void RemoveAside(int number) {
   unlink(aside_path);
   std::signal(number, SIG_DFL);
@@ -32,7 +32,8 @@ absl::Status IsThere(const std::string& path) {
       absl::StrCat("there is a file ", path, "; choose another name"));
 }
 
-// Replaces nothing, where the file system can tell; errno, 0 if it went well.
+// Renames without replacing a file, if the file system supports that. Returns
+// errno, or 0 on success.
 int MoveToNewName(const std::string& from, const std::string& to) {
   if (renameat2(AT_FDCWD, from.c_str(), AT_FDCWD, to.c_str(),
                 RENAME_NOREPLACE) == 0) {

@@ -1,4 +1,4 @@
-// A large file that is written part by part.
+// Writes a large file part by part.
 #ifndef ATTENDANT_CLIENT_FILES_FILE_STREAM_H_
 #define ATTENDANT_CLIENT_FILES_FILE_STREAM_H_
 
@@ -14,12 +14,13 @@
 
 namespace attendant {
 
-// Written beside its place until it is whole; what is not committed is removed
-// at the end, as by the signals of SignalsCaught. At most one at a time. Not
-// thread-safe. Errors name the path.
+// A file that is written under another name until it is complete. An
+// uncommitted file is removed by the destructor and by the signals of
+// SignalsCaught. At most one object exists at a time. Not thread-safe. Errors
+// name the path.
 class FileStream {
  public:
-  // AlreadyExists if there is a file PATH.
+  // AlreadyExists if `path` exists.
   static absl::StatusOr<std::unique_ptr<FileStream>> Create(
       const std::string& path);
   ~FileStream();
@@ -27,8 +28,8 @@ class FileStream {
   FileStream& operator=(const FileStream&) = delete;
 
   absl::Status Append(absl::string_view bytes);
-  // Syncs the file and gives it its name. AlreadyExists if another has got it
-  // meanwhile. Nothing after it.
+  // Syncs the file and renames it to its path. AlreadyExists if the path was
+  // created meanwhile. No calls may follow.
   absl::Status Commit();
 
  private:
@@ -37,7 +38,7 @@ class FileStream {
   const std::string path_;
   const std::string aside_;
   std::optional<SignalsCaught> signals_;
-  std::FILE* file_ = nullptr;  // null: committed, or never made
+  std::FILE* file_ = nullptr;  // null once committed, or if not created
 };
 
 }  // namespace attendant

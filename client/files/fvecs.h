@@ -1,5 +1,5 @@
-// .fvecs files: each row is its dimension as a little-endian 32-bit integer and
-// so many little-endian binary32 numbers.
+// .fvecs files: each row is its dimension as a little-endian 32-bit integer,
+// followed by that number of little-endian binary32 numbers.
 #ifndef ATTENDANT_CLIENT_FILES_FVECS_H_
 #define ATTENDANT_CLIENT_FILES_FVECS_H_
 
@@ -11,9 +11,9 @@
 
 namespace attendant {
 
-// InvalidArgument if the first row's dimension is not in [1, kMaxFileDim], or
-// the file does not hold a whole number of such rows; a later row of another
-// dimension is an error of ReadRow.
+// InvalidArgument if the first row's dimension is not in [1, kMaxFileDim] or
+// the file is not a whole number of rows of that size. ReadRow reports a later
+// row of another dimension.
 absl::StatusOr<std::unique_ptr<VectorFile>> OpenFvecs(const std::string& path);
 
 }  // namespace attendant

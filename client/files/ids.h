@@ -1,4 +1,4 @@
-// Files of item ids, one a line.
+// Files of item ids, one per line.
 #ifndef ATTENDANT_CLIENT_FILES_IDS_H_
 #define ATTENDANT_CLIENT_FILES_IDS_H_
 
@@ -9,8 +9,8 @@
 
 namespace attendant {
 
-// The ids in order. InvalidArgument, naming file and line, for an id that is
-// not 1 to 128 bytes of UTF-8 or that was there before.
+// Returns the ids in order. InvalidArgument, naming file and line, if an id is
+// not 1 to 128 bytes of UTF-8 or appears twice.
 absl::StatusOr<std::vector<std::string>> ReadIds(const std::string& path);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Reading files: whole, by lines, at offsets. Errors name the file.
+// Reads files: whole, by lines, or at offsets. Errors name the file.
 #ifndef ATTENDANT_CLIENT_FILES_INPUT_H_
 #define ATTENDANT_CLIENT_FILES_INPUT_H_
 
@@ -14,26 +14,26 @@
 
 namespace attendant {
 
-// Read at a time.
+// Bytes read at a time.
 inline constexpr std::size_t kInputBufferBytes = 1 << 18;
-// What some write in front of text of UTF-8.
+// A mark that some programs write in front of UTF-8 text.
 inline constexpr absl::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
-// "PATH: MESSAGE" as InvalidArgument: what is wrong with a file's content.
+// Returns InvalidArgument "PATH: MESSAGE", for wrong content of a file.
 absl::Status FileError(absl::string_view path, absl::string_view message);
-// "PATH: row ROW: MESSAGE". Rows count from 1.
+// Returns InvalidArgument "PATH: row ROW: MESSAGE". Rows count from 1.
 absl::Status RowError(absl::string_view path, std::int64_t row,
                       absl::string_view message);
 
-// A file read from front to end, unpacked if it is a gzip file. Movable. Not
-// thread-safe.
+// A file read from front to end, decompressed if it is a gzip file. Movable.
+// Not thread-safe.
 class StreamFile {
  public:
-  // NotFound, PermissionDenied, ... as the system says.
+  // NotFound, PermissionDenied or another code for the system's error.
   static absl::StatusOr<StreamFile> Open(const std::string& path);
 
-  // Reads up to buffer.size() >= 1 bytes; 0 at the end. InvalidArgument if a
-  // gzip file is damaged or cut off.
+  // Reads up to buffer.size() >= 1 bytes and returns their count, 0 at the end.
+  // InvalidArgument if a gzip file is damaged or truncated.
   absl::StatusOr<std::size_t> Read(std::span<char> buffer);
 
   const std::string& path() const { return path_; }
@@ -49,17 +49,17 @@ class StreamFile {
   std::unique_ptr<void, Close> file_;  // a gzFile
 };
 
-// Lines of a file, without their ends ("\n" or "\r\n"); a byte order mark at
-// the start is left out. The last line needs no end. Not thread-safe.
+// Reads the lines of a file, without their ends ("\n" or "\r\n") and without a
+// byte order mark. The last line needs no end. Not thread-safe.
 class LineReader {
  public:
   static absl::StatusOr<LineReader> Open(const std::string& path);
 
-  // Puts the next line into `line`; false at the end of the file.
-  // InvalidArgument for a line of more than 16 MiB.
+  // Puts the next line into `line`, or returns false at the end of the file.
+  // InvalidArgument if the line has more than 16 MiB.
   absl::StatusOr<bool> Next(std::string& line);
 
-  // The number of the line that Next returned last, from 1.
+  // Returns the number of the line that Next read last, from 1.
   std::int64_t line_number() const { return line_number_; }
   const std::string& path() const { return file_.path(); }
 
@@ -68,7 +68,7 @@ class LineReader {
 
   StreamFile file_;
   std::string buffer_;
-  std::size_t position_ = 0;  // of the next line in buffer_
+  std::size_t position_ = 0;  // where the next line begins in buffer_
   bool at_end_ = false;
   std::int64_t line_number_ = 0;
 };
@@ -78,9 +78,10 @@ class RandomFile {
  public:
   static absl::StatusOr<RandomFile> Open(const std::string& path);
 
-  // The size when it was opened.
+  // Returns the file's size when it was opened.
   std::int64_t size() const { return size_; }
-  // Fills the buffer from `offset` on. InvalidArgument if the file ends before.
+  // Fills the buffer with the bytes from `offset` on. InvalidArgument if the
+  // file ends before.
   absl::Status ReadAt(std::int64_t offset, std::span<char> buffer) const;
 
   const std::string& path() const { return path_; }
@@ -103,7 +104,8 @@ class RandomFile {
   std::int64_t size_;
 };
 
-// The whole of a file of at most `max_bytes`.
+// Returns the content of a file. InvalidArgument if it has more than
+// `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      std::int64_t max_bytes);
 

@@ -14,12 +14,12 @@ namespace {
 
 using Event = nlohmann::json::parse_event_t;
 
-// Sees each name of each object of a text in turn.
+// Finds a name that an object of a text has twice.
 class Names {
  public:
   void See(int depth, Event event, const nlohmann::json& parsed) {
     if (event == Event::object_start) {
-      // Those of the object that begins are one level deeper.
+      // The names of the object that begins are one level deeper.
       const auto level = static_cast<std::size_t>(depth) + 1;
       if (seen_.size() <= level) seen_.resize(level + 1);
       seen_[level].clear();
@@ -40,7 +40,7 @@ class Names {
 
 absl::StatusOr<nlohmann::json> Parse(absl::string_view text, Names* names) {
   bool too_deep = false;
-  // What the callback refuses is skipped, and never built.
+  // The parser skips values that the callback refuses, without building them.
   const auto keep = [&](int depth, Event event, const nlohmann::json& parsed) {
     if (names != nullptr && !too_deep) names->See(depth, event, parsed);
     if (event != Event::object_start && event != Event::array_start) {

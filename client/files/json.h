@@ -1,4 +1,4 @@
-// JSON from files that nobody vouches for.
+// Parses JSON from untrusted files.
 #ifndef ATTENDANT_CLIENT_FILES_JSON_H_
 #define ATTENDANT_CLIENT_FILES_JSON_H_
 
@@ -10,20 +10,21 @@
 
 namespace attendant {
 
-// Levels of objects and arrays that a text may have. The library copies and
-// prints a value by recursion, so that a deep one would overflow the stack.
+// The most nested levels of objects and arrays. The library copies and prints
+// values recursively, so a deeper value could overflow the stack.
 inline constexpr int kMaxJsonDepth = 32;
 
-// InvalidArgument for a text that is not one JSON object, or is nested more
-// than kMaxJsonDepth levels deep. Of a name that an object has twice the last
-// counts.
+// Parses one JSON object. If it has a name twice, keeps the last value.
+// InvalidArgument if the text is not one JSON object or is nested deeper than
+// kMaxJsonDepth levels.
 absl::StatusOr<nlohmann::json> ParseJsonObject(absl::string_view text);
 
-// InvalidArgument also for an object that has a name twice, at any depth.
+// As ParseJsonObject, but InvalidArgument if an object at any depth has a name
+// twice.
 absl::StatusOr<nlohmann::json> ParseJsonObjectWithUniqueNames(
     absl::string_view text);
 
-// The text that an object has under a name; empty if there is none.
+// Returns the object's text of this name, or "" if it has none.
 std::string TextOf(const nlohmann::json& object, absl::string_view name);
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// Files of JSON lines: one object a line, plain or gzipped.
+// JSON Lines files: one object per line, plain or gzipped.
 #ifndef ATTENDANT_CLIENT_FILES_JSONL_H_
 #define ATTENDANT_CLIENT_FILES_JSONL_H_
 
@@ -11,10 +11,10 @@
 
 namespace attendant {
 
-// Calls `visit` with each object and its line, from 1, until it returns an
-// error, which is then returned with file and line before its message. Blank
-// lines are skipped. InvalidArgument for a line that is not one JSON object,
-// has a name twice, or is nested deeper than kMaxJsonDepth (json.h).
+// Calls `visit` with each object and its line number, from 1, until it returns
+// an error; that error is returned with file and line in front of its message.
+// Skips blank lines. InvalidArgument if a line is not one JSON object, has a
+// name twice, or is nested deeper than kMaxJsonDepth (json.h).
 absl::Status ReadJsonLines(
     const std::string& path,
     const std::function<absl::Status(std::int64_t line, nlohmann::json object)>&

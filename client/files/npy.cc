@@ -25,7 +25,7 @@ constexpr absl::string_view kMagic = "\x93NUMPY";
 constexpr std::int64_t kMaxHeaderBytes = 1 << 16;
 constexpr std::size_t kAlignment = 64;
 
-// Reads a Python literal from the front of a text.
+// Parses a Python literal from the front of a text.
 class LiteralParser {
  public:
   explicit LiteralParser(absl::string_view text) : text_(text) {}
@@ -78,7 +78,7 @@ class LiteralParser {
   absl::string_view text_;
 };
 
-// A T as a float, infinite if it is too large for one.
+// Returns the number as a float, infinite if it is too large for one.
 float ToFloat(float number) { return number; }
 float ToFloat(double number) {
   // Converting a number out of range is undefined.
@@ -112,7 +112,7 @@ class NpyFile : public FixedRowFile {
   }
 };
 
-// Bytes of a number of a dtype; 0 for one that is not read.
+// Returns the bytes of a number of this dtype; 0 if the dtype is not supported.
 std::int64_t SizeOf(absl::string_view descr) {
   if (descr == "<f4") return 4;
   if (descr == "<f2") return 2;
@@ -120,7 +120,7 @@ std::int64_t SizeOf(absl::string_view descr) {
   return 0;
 }
 
-// Where the data begin, and the text of the description.
+// The position of the data, and the text of the description.
 struct Header {
   std::int64_t data_offset = 0;
   std::string text;
@@ -130,7 +130,8 @@ absl::StatusOr<Header> ReadHeader(const RandomFile& file) {
   const auto not_npy = [&](absl::string_view why) {
     return FileError(file.path(), absl::StrCat("not an .npy file: ", why));
   };
-  // Magic, version, and the length: 2 bytes in version 1, 4 after.
+  // Magic bytes, version, and the header length: 2 bytes in version 1, 4 in
+  // later versions.
   unsigned char prefix[12] = {};
   const std::int64_t prefix_bytes =
       std::min<std::int64_t>(sizeof(prefix), file.size());
@@ -207,7 +208,7 @@ absl::StatusOr<NpyDescription> ParseNpyDescription(absl::string_view text) {
     const std::optional<std::string> name = parser.TakeString();
     if (!name.has_value() || !parser.Take(":")) return malformed("next field");
     if (*name == "descr" && !has_descr) {
-      // A list describes records.
+      // A list would describe records, which are not supported.
       auto descr = parser.TakeString();
       if (!descr.has_value()) return malformed("'descr'");
       description.descr = *std::move(descr);
@@ -268,7 +269,7 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenNpy(const std::string& path) {
                            kMaxFileDim));
   }
   const std::int64_t data_bytes = file.size() - header.data_offset;
-  // Divides, since the shape may be anything.
+  // Divides, because the product of an arbitrary shape could overflow.
   if (row_count > data_bytes / (dim * size) ||
       row_count * dim * size != data_bytes) {
     return FileError(path,

@@ -22,7 +22,7 @@ volatile std::sig_atomic_t held_signal = 0;
 
 void HoldSignal(int number) { held_signal = number; }
 
-// Signals that would end the process wait while an object lives.
+// Delays signals that would end the process while an object lives.
 class SignalsHeld {
  public:
   SignalsHeld() {
@@ -62,7 +62,7 @@ absl::Status Write(const std::string& path, const std::string& content,
   return absl::ErrnoToStatus(error, path);
 }
 
-// A device or a pipe, which no file can take the place of.
+// True for a device or a pipe, which must not be replaced by a file.
 bool IsWrittenInPlace(const std::string& path) {
   std::error_code error;
   return std::filesystem::exists(path, error) &&
@@ -70,7 +70,7 @@ bool IsWrittenInPlace(const std::string& path) {
          !std::filesystem::is_directory(path, error);
 }
 
-// Where links lead to, if there is something.
+// Resolves symbolic links, if their target exists.
 std::string TargetOf(const std::string& path) {
   std::error_code error;
   const std::filesystem::path target = std::filesystem::canonical(path, error);
@@ -140,12 +140,12 @@ absl::Status CheckWritableDirectory(const std::string& directory) {
   std::error_code error;
   std::filesystem::path existing = std::filesystem::absolute(directory, error);
   if (error) return absl::ErrnoToStatus(error.value(), directory);
-  // What is missing is made within the first parent that is there.
+  // Missing directories are created in the nearest existing parent.
   while (access(existing.c_str(), F_OK) != 0 && errno == ENOENT) {
     existing = existing.parent_path();
   }
   const std::string path = existing;
-  // With the slash it has to be a directory.
+  // The slash makes access() fail unless it is a directory.
   if (access((path + "/").c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return absl::ErrnoToStatus(
       errno, directory == path

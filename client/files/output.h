@@ -1,5 +1,5 @@
-// Writing a file, or a directory of them, so that no reader ever takes half of
-// it for a whole.
+// Writes a file or a directory of files atomically: no reader mistakes a
+// partial one for a complete one.
 #ifndef ATTENDANT_CLIENT_FILES_OUTPUT_H_
 #define ATTENDANT_CLIENT_FILES_OUTPUT_H_
 
@@ -15,29 +15,29 @@ struct OutputFile {
   std::string content;
 };
 
-// Where a file of this path is written until it is whole: a name beside it that
-// no other process takes.
+// Returns the path at which this file is written until it is complete: in the
+// same directory, under a name that no other process uses.
 std::string AsidePath(const std::string& path);
 
-// Whether WriteFile could write this file, for a caller that has much to do
-// before it does. Changes nothing.
+// Returns OK if WriteFile could write this file now. Lets a caller fail before
+// long work. Changes nothing.
 absl::Status CheckWritableFile(const std::string& path);
 
-// Writes a file beside its place, syncs and renames it. After an error one that
-// was there is as it was, and what was written aside is gone. A device or a
-// pipe is written as it is.
+// Writes a file under its AsidePath, syncs it and renames it. After an error,
+// an existing file is unchanged and the aside file is removed. A device or a
+// pipe is written directly.
 absl::Status WriteFile(const std::string& path, const std::string& content);
 
-// Whether WriteDirectory could write into `directory`, for a caller that has
-// much to do before it does. Changes nothing.
+// Returns OK if WriteDirectory could write into `directory` now. Lets a caller
+// fail before long work. Changes nothing.
 absl::Status CheckWritableDirectory(const std::string& directory);
 
-// Writes the files into `directory`, made if missing. The last file stands for
-// the whole: it is removed first if it is there, and appears when all others
-// are in place. All is written beside its place, synced and renamed; the
-// signals of SignalsCaught wait until that is done. After an error, what was
-// written aside is gone, and either nothing has changed or the last file is
-// missing.
+// Writes the files into `directory`, which is created if missing. The last file
+// marks the directory as complete: an existing one is removed first, and it
+// appears once all others are in place. Every file is written aside, synced and
+// renamed; the signals of SignalsCaught are delayed until that is done. After
+// an error, the aside files are removed, and either nothing has changed or the
+// last file is missing.
 absl::Status WriteDirectory(const std::string& directory,
                             const std::vector<OutputFile>& files);
 

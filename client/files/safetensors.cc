@@ -21,7 +21,8 @@ static_assert(std::endian::native == std::endian::little);
 constexpr std::int64_t kMaxHeaderBytes = std::int64_t{16} << 20;
 constexpr std::int64_t kSizeBytes = 8;
 
-// Bytes of a component, or nothing for a dtype that Read does not take.
+// Returns the bytes of a component, or nothing if Read does not support the
+// dtype.
 std::optional<std::int64_t> SizeOf(absl::string_view dtype) {
   if (dtype == "F64") return 8;
   if (dtype == "F32") return 4;
@@ -45,8 +46,8 @@ double Component(absl::string_view dtype, const std::vector<char>& bytes,
   return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16);
 }
 
-// True if shape x size is exactly `bytes`. Divides, since the shape may be
-// anything.
+// True if shape x size is exactly `bytes`. Divides, because the product of an
+// arbitrary shape could overflow.
 bool IsSize(const std::vector<std::int64_t>& shape, std::int64_t size,
             std::int64_t bytes) {
   for (const std::int64_t count : shape) {
@@ -59,7 +60,7 @@ bool IsSize(const std::vector<std::int64_t>& shape, std::int64_t size,
   return size == bytes;
 }
 
-// A count of a header, or nothing.
+// Returns a count of the header, or nothing if it is not one.
 std::optional<std::int64_t> CountIn(const nlohmann::json& json) {
   if (!json.is_number_unsigned()) return std::nullopt;
   const auto count = json.get<std::uint64_t>();
@@ -80,8 +81,8 @@ std::optional<std::vector<std::int64_t>> CountsIn(const nlohmann::json& json,
   return counts;
 }
 
-// An entry of the header; its offsets become those in the file, which has
-// `data_bytes` from data_offset on.
+// Parses an entry of the header, and converts its offsets to offsets in the
+// file, whose `data_bytes` of data begin at data_offset.
 absl::StatusOr<SafetensorsFile::Entry> ParseEntry(const nlohmann::json& json,
                                                   std::int64_t data_offset,
                                                   std::int64_t data_bytes) {
@@ -121,8 +122,8 @@ absl::Status TensorError(const std::string& path, const std::string& name,
   return FileError(path, absl::StrCat("tensor ", name, ": ", message));
 }
 
-// No byte is of two tensors: such a header was not written by a program that
-// saved both.
+// InvalidArgument if two tensors overlap: no program that saved both writes
+// such a header.
 absl::Status CheckApart(
     const std::string& path,
     const std::map<std::string, SafetensorsFile::Entry>& tensors) {
@@ -196,7 +197,7 @@ absl::StatusOr<std::vector<float>> SafetensorsFile::Read(
   std::vector<float> components(bytes.size() / static_cast<std::size_t>(*size));
   for (std::size_t i = 0; i < components.size(); ++i) {
     const double component = Component(entry.dtype, bytes, i);
-    // False for NaN too.
+    // The comparison is false for NaN, too.
     if (!(std::abs(component) <= std::numeric_limits<float>::max())) {
       return TensorError(file_.path(), name,
                          absl::StrCat("component ", i, ": got ", component,

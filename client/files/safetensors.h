@@ -1,7 +1,7 @@
 // .safetensors files: named arrays behind one header.
-// huggingface.co/docs/safetensors: 8 bytes of header size, little-endian; a
-// JSON object of {"dtype", "shape", "data_offsets": [begin, end]} for each
-// name; and the bytes that the offsets count from the end of the header.
+// huggingface.co/docs/safetensors: the header's size in 8 bytes, little-endian;
+// a JSON object with {"dtype", "shape", "data_offsets": [begin, end]} for each
+// name; then the data. Offsets count from the end of the header.
 #ifndef ATTENDANT_CLIENT_FILES_SAFETENSORS_H_
 #define ATTENDANT_CLIENT_FILES_SAFETENSORS_H_
 
@@ -16,26 +16,28 @@
 
 namespace attendant {
 
-// Thread-safe. Errors name the file and, where there is one, the tensor.
+// An open file. Thread-safe. Errors name the file and the tensor, if they
+// concern one.
 class SafetensorsFile {
  public:
   struct Entry {
     std::string dtype;
-    std::vector<std::int64_t> shape;  // each >= 0; empty: a scalar
-    std::int64_t begin = 0;           // of its bytes in the file
+    std::vector<std::int64_t> shape;  // each >= 0; empty for a scalar
+    // The tensor's bytes are [begin, end) of the file.
+    std::int64_t begin = 0;
     std::int64_t end = 0;
   };
 
-  // Reads the header. InvalidArgument: not such a file, a name that is there
-  // twice, or a tensor that lies outside of it, shares bytes with another or,
-  // if its dtype is one that Read takes, is not as large as its shape.
+  // Reads the header. InvalidArgument: not a .safetensors file, a name that
+  // appears twice, or a tensor that lies outside the file, overlaps another or,
+  // if Read supports its dtype, differs in size from its shape.
   static absl::StatusOr<SafetensorsFile> Open(const std::string& path);
 
   const std::map<std::string, Entry>& tensors() const { return tensors_; }
 
-  // The components of a tensor that is there, row-major, from F64, F32, F16 or
-  // BF16. InvalidArgument for another dtype and for a number that is not finite
-  // or too large for binary32.
+  // Returns the components, row-major, of a tensor of type F64, F32, F16 or
+  // BF16 that is in tensors(). InvalidArgument for another dtype, or if a
+  // number is not finite or too large for binary32.
   absl::StatusOr<std::vector<float>> Read(const std::string& name) const;
 
  private:

@@ -1,4 +1,4 @@
-// Signals that would end the process amid a file.
+// Handles signals that would end the process while it writes a file.
 #ifndef ATTENDANT_CLIENT_FILES_SIGNALS_H_
 #define ATTENDANT_CLIENT_FILES_SIGNALS_H_
 
@@ -7,9 +7,10 @@
 
 namespace attendant {
 
-// Gives SIGINT, SIGTERM, SIGHUP and SIGPIPE another handler while an object
-// lives, but for those that are ignored. At most one at a time. A handler
-// rather than a mask, since other threads have masks of their own.
+// Installs a handler for SIGINT, SIGTERM, SIGHUP and SIGPIPE, except for
+// ignored ones, and restores the previous handlers on destruction. At most one
+// object exists at a time. Uses handlers rather than a signal mask because
+// other threads have their own masks.
 class SignalsCaught {
  public:
   explicit SignalsCaught(void (*handler)(int number));

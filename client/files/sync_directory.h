@@ -1,4 +1,4 @@
-// Makes names last.
+// Makes renames durable.
 #ifndef ATTENDANT_CLIENT_FILES_SYNC_DIRECTORY_H_
 #define ATTENDANT_CLIENT_FILES_SYNC_DIRECTORY_H_
 
@@ -8,7 +8,7 @@
 
 namespace attendant {
 
-// After OK, what was renamed in the directory before stays so after a crash.
+// Syncs a directory: after OK, earlier renames in it survive a crash.
 absl::Status SyncDirectory(const std::string& directory);
 
 }  // namespace attendant

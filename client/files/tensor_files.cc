@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// Of files that hold one array, named as the file.
+// Extensions of files that hold one array, named as the file.
 constexpr absl::string_view kNpyEnd = ".npy";
 constexpr absl::string_view kTextEnd = ".txt";
 

@@ -1,4 +1,4 @@
-// Named arrays of numbers, from whatever files hold them.
+// Named arrays of numbers, from several kinds of files.
 #ifndef ATTENDANT_CLIENT_FILES_TENSOR_FILES_H_
 #define ATTENDANT_CLIENT_FILES_TENSOR_FILES_H_
 
@@ -19,29 +19,29 @@ struct Tensor {
   std::vector<float> data;  // row-major
 };
 
-// "[3, 4]".
+// Returns the shape as text, as in "[3, 4]".
 std::string ShapeText(const std::vector<std::int64_t>& shape);
 
-// The arrays of .safetensors files, of NAME.npy and NAME.txt files (the name of
-// the file is that of the array; one dimension counts as one row), and of
-// directories of .npy files. Headers are read at once, arrays when asked for.
-// Not thread-safe.
+// The arrays of .safetensors files, of NAME.npy and NAME.txt files (named as
+// the file; an array of one dimension is one row), and of directories of .npy
+// files. Open reads the headers, Read the arrays. Not thread-safe.
 class TensorFiles {
  public:
-  // InvalidArgument: no path, another kind of file, a directory without .npy
-  // files, a damaged header, or two arrays of one name.
+  // Opens all paths. InvalidArgument: no path, another kind of file, a
+  // directory without .npy files, a damaged header, or two arrays of the same
+  // name.
   static absl::StatusOr<TensorFiles> Open(
       const std::vector<std::string>& paths);
 
-  // In order.
+  // Returns the names of the arrays in sorted order.
   std::vector<std::string> names() const;
-  // Null if there is none of this name.
+  // Returns the shape of an array, or null if there is none of this name.
   const std::vector<std::int64_t>* FindShape(const std::string& name) const;
-  // Of an array that is there. InvalidArgument, naming the file, if it has more
-  // than max_count components, or for what is not a finite 32-bit float.
+  // Reads an existing array. InvalidArgument, naming the file, if it has more
+  // than max_count components or a number that is not a finite 32-bit float.
   absl::StatusOr<Tensor> Read(const std::string& name,
                               std::int64_t max_count) const;
-  // "PATH: tensor NAME: MESSAGE" for an array that is there.
+  // Returns InvalidArgument "PATH: tensor NAME: MESSAGE" for an existing array.
   absl::Status Error(const std::string& name, absl::string_view message) const;
 
  private:

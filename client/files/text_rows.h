@@ -1,5 +1,5 @@
-// Vectors that a person can write and read: a row a line, its numbers parted by
-// spaces, tabs or commas. A line that is empty or begins with # is none.
+// Text files of vectors: one row per line, its numbers separated by spaces,
+// tabs or commas. Lines that are empty or begin with # are skipped.
 #ifndef ATTENDANT_CLIENT_FILES_TEXT_ROWS_H_
 #define ATTENDANT_CLIENT_FILES_TEXT_ROWS_H_
 
@@ -11,9 +11,9 @@
 
 namespace attendant {
 
-// Reads all of the file. InvalidArgument, naming the line: what is no number,
-// a row of another length than the first, more than kMaxFileDim numbers; or a
-// file without a row.
+// Reads the whole file. InvalidArgument, naming the line, if a word is not a
+// number, a row has another length than the first, or a row has more than
+// kMaxFileDim numbers; also if the file has no row.
 absl::StatusOr<std::unique_ptr<VectorFile>> OpenTextRows(
     const std::string& path);
 

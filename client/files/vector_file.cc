@@ -43,7 +43,7 @@ FixedRowFile::FixedRowFile(RandomFile file, std::int64_t data_offset,
 
 absl::Status FixedRowFile::ReadFloats(std::int64_t row, std::span<float> out) {
   if (row < buffer_row_ || row >= buffer_row_ + buffer_row_count_) {
-    // Reads ahead only for those who go in order.
+    // Reads ahead only if rows are read in order.
     const std::int64_t ahead =
         row == last_row_ + 1
             ? std::max<std::int64_t>(1, kRowBufferBytes / row_bytes_)

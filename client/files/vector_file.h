@@ -15,11 +15,11 @@
 
 namespace attendant {
 
-// More components than any row holds; a larger number is a damaged header.
+// The most components of a row; a larger number means a damaged header.
 inline constexpr std::int64_t kMaxFileDim = 1000000;
 
-// row_count rows of dim numbers. Reading rows in order is quick; any order
-// works. Not thread-safe.
+// A file of row_count rows of dim numbers. Rows can be read in any order; in
+// order is fastest. Not thread-safe.
 class VectorFile {
  public:
   virtual ~VectorFile() = default;
@@ -29,16 +29,16 @@ class VectorFile {
   std::int64_t dim() const { return dim_; }  // in [1, kMaxFileDim]
 
   // Puts row `row`, in [0, row_count), into out [dim]. InvalidArgument, naming
-  // the file, the row from 1 and the column from 1, if a number is not finite
-  // or too large for binary32, or if the row is not what the format says. Other
-  // rows can be read after that.
+  // the file, the row and the column (both from 1), if a number is not finite
+  // or too large for binary32, or if the row violates the format. Other rows
+  // can be read after that.
   absl::Status ReadRow(std::int64_t row, std::span<float> out);
 
  protected:
   VectorFile(std::string path, std::int64_t row_count, std::int64_t dim);
 
  private:
-  // ReadRow, before it looks at the floats.
+  // Reads a row without checking that its numbers are finite.
   virtual absl::Status ReadFloats(std::int64_t row, std::span<float> out) = 0;
 
   const std::string path_;
@@ -46,16 +46,17 @@ class VectorFile {
   const std::int64_t dim_;
 };
 
-// A file whose rows are all of one size.
+// A file whose rows all have the same size in bytes.
 class FixedRowFile : public VectorFile {
  protected:
-  // Rows lie row_bytes apart from data_offset on, within the file.
+  // The rows begin at data_offset, row_bytes apart. All must lie within the
+  // file.
   FixedRowFile(RandomFile file, std::int64_t data_offset,
                std::int64_t row_bytes, std::int64_t row_count,
                std::int64_t dim);
 
  private:
-  // Turns the bytes of a row into floats.
+  // Decodes the bytes of a row.
   virtual absl::Status Decode(std::int64_t row, std::span<const char> bytes,
                               std::span<float> out) const = 0;
   absl::Status ReadFloats(std::int64_t row, std::span<float> out) override;
@@ -69,11 +70,11 @@ class FixedRowFile : public VectorFile {
   std::int64_t last_row_ = -1;
 };
 
-// Opens a .npy, .fvecs or .txt file, by the name's end. Another end is
-// InvalidArgument.
+// Opens an .npy, .fvecs or .txt file, by its extension. InvalidArgument for
+// another extension.
 absl::StatusOr<std::unique_ptr<VectorFile>> OpenVectorFile(
     const std::string& path);
-// Whether it takes a file of such a name.
+// True if OpenVectorFile supports the path's extension.
 bool IsVectorFile(absl::string_view path);
 
 }  // namespace attendant

@@ -72,6 +72,8 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
   EXPECT_EQ(told["combineKind"], "COMBINE_KIND_UNIT");
   EXPECT_EQ(told["scoreKind"], "SCORE_KIND_DOT");
   EXPECT_EQ(told["dryRun"], true);
+  // Nothing is said of the combine kind, which stays.
+  EXPECT_THAT(RunText(dry), Not(HasSubstr(" -> unit")));
   EXPECT_EQ(temperature(), 0.05);
   EXPECT_THAT(
       RunText(fit),
@@ -98,7 +100,8 @@ TEST_F(AttendantCommandTest, AFewChoicesSetNoTemperature) {
   EXPECT_THAT(refused.err, HasSubstr("pairs.jsonl: got 1 choice, want at least "
                                      "20 to set a temperature by"));
   fit.push_back("--dry-run");
-  EXPECT_THAT(RunText(fit), HasSubstr("over only 1 choice."));
+  EXPECT_THAT(RunText(fit),
+              HasSubstr("; on only 1 known choice, as good as a guess among "));
   fit.insert(fit.end(), {"--field", "kee"});
   EXPECT_THAT(Run(fit).err, HasSubstr("--field: the catalog has no key field "
                                       "'kee'; it has: key"));
@@ -130,11 +133,11 @@ TEST_F(AttendantCommandTest, ChoicesOfItemsThatAreGoneAreLeftOut) {
   ASSERT_EQ(rest.exit_status, 0) << rest.err;
   EXPECT_EQ(rest.out, whole.out);
   EXPECT_THAT(rest.err, AllOf(HasSubstr("left out 3 pairs, and 1 example"),
-                              HasSubstr("'gone' is the first")));
+                              HasSubstr("no key of 'gone', for example")));
   const CommandResult none =
       fit("{\"examples\": [\"item1\"], \"item\": \"gone\"}\n");
   EXPECT_EQ(none.exit_status, 1);
-  EXPECT_THAT(none.err, AllOf(HasSubstr("none of its 1 pair"),
+  EXPECT_THAT(none.err, AllOf(HasSubstr("got 1 pair, none of items"),
                               HasSubstr("there is no 'gone'")));
 }
 
@@ -145,6 +148,25 @@ TEST_F(AttendantCommandTest, AMissingColumnIsNamed) {
       Run({"fit", "lsi", events, "--out", files_ / "fit"});
   EXPECT_EQ(result.exit_status, 1);
   EXPECT_THAT(result.err, AllOf(HasSubstr(events), HasSubstr("item_id")));
+  EXPECT_THAT(Run({"fit", "text", events, "--columns", "product", "--out",
+                   files_ / "fit"})
+                  .err,
+              HasSubstr("the columns are customer_id, product (--id-column "
+                        "names another)"));
+}
+
+TEST_F(AttendantCommandTest, AFitSaysWhyItHasFewerDimensions) {
+  const std::string items =
+      File("items.csv", "item_id,name\na,RED CLOCK\nb,RED BAG\n");
+  const std::string fit = files_ / "fit";
+  EXPECT_THAT(
+      RunText({"fit", "text", items, "--columns", "name", "--out", fit}),
+      HasSubstr("Wrote 2 keys of 2 dimensions for field text to " + fit +
+                ".\nThe data have only 2 independent dimensions, so "
+                "--dim 128 gives no more.\n"));
+  EXPECT_THAT(RunText({"fit", "text", items, "--columns", "name", "--dim", "2",
+                       "--out", fit}),
+              Not(HasSubstr("independent")));
 }
 
 // The worked example from the events file on: its singular values and, through
@@ -241,6 +263,13 @@ TEST_F(AttendantCommandTest, ACatalogGetsItsTextEncoderLater) {
                  "--out", lsi})
                 .exit_status,
             0);
+  const std::string other = files_ / "other";
+  RunJson({"fit", "text", items, "--columns", "name", "--dim", "1", "--out",
+           other});
+  EXPECT_THAT(
+      Run({"catalog", "update", "texts", "title", "--from", other}).err,
+      HasSubstr(other + ": the text encoder has 1 dimensions, want 2 as the "
+                        "field title has"));
   const CommandResult refused =
       Run({"catalog", "update", "texts", "title", "--from", lsi});
   EXPECT_EQ(refused.exit_status, 1);

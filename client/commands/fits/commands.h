@@ -1,4 +1,4 @@
-// Models learned from events, texts and choices.
+// The verb `fit`: learns models from events, texts and choices.
 #ifndef ATTENDANT_CLIENT_COMMANDS_FITS_COMMANDS_H_
 #define ATTENDANT_CLIENT_COMMANDS_FITS_COMMANDS_H_
 
@@ -9,7 +9,7 @@ namespace attendant {
 // Adds the verb with its flags, help and action. `context` must outlive `app`.
 void AddFitCommands(CLI::App& app, Context& context);
 
-// Parts of it.
+// Add its subcommands.
 void AddFitLsiCommand(CLI::App& fit, Context& context);
 void AddFitTextCommand(CLI::App& fit, Context& context);
 void AddFitTemperatureCommand(CLI::App& fit, Context& context);

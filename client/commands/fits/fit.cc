@@ -12,7 +12,11 @@
 namespace attendant {
 namespace {
 
-// As servers spell a kind or type that files have in lower case.
+// A smaller gain over a uniform guess, in nats, is worth a word: e^-0.2 = 0.82.
+constexpr double kSmallGain = 0.2;
+
+// Returns the server's spelling of a kind or type that files have in lower
+// case, and any other value unchanged.
 std::string WireName(absl::string_view member, const std::string& value) {
   absl::string_view prefix;
   if (absl::EndsWith(member, "score_kind")) prefix = "SCORE_KIND_";
@@ -53,17 +57,31 @@ std::string DescribeDefaults(const AttentionDefaults& defaults) {
       absl::AsciiStrToLower(Name(defaults.combine_kind)), ", temperature ",
       FormatNumber(defaults.temperature));
   if (!defaults.negative_log_likelihood.has_value()) return text;
-  absl::StrAppend(&text, "; negative log likelihood ",
-                  FormatNumber(*defaults.negative_log_likelihood), " nats");
+  // A likelihood in nats says little; its exponential is a number of items.
+  absl::StrAppend(
+      &text, "; on ", defaults.choice_count < kMinChoices ? "only " : "",
+      CountOf(defaults.choice_count, "known choice"),
+      ", as good as a guess among ",
+      FormatNumber(std::exp(*defaults.negative_log_likelihood)), " items");
   if (defaults.uniform_negative_log_likelihood.has_value()) {
-    absl::StrAppend(&text, " against ",
-                    FormatNumber(*defaults.uniform_negative_log_likelihood),
-                    " of a uniform guess");
+    absl::StrAppend(&text, " rather than all ",
+                    FormatCount(std::llround(
+                        std::exp(*defaults.uniform_negative_log_likelihood))));
   }
-  absl::StrAppend(&text, ", over ",
-                  defaults.choice_count < kMinChoices ? "only " : "",
-                  CountOf(defaults.choice_count, "choice"));
   return text;
+}
+
+void NoteSmallGain(const AttentionDefaults& defaults) {
+  if (!defaults.negative_log_likelihood.has_value() ||
+      !defaults.uniform_negative_log_likelihood.has_value() ||
+      *defaults.uniform_negative_log_likelihood -
+              *defaults.negative_log_likelihood >=
+          kSmallGain) {
+    return;
+  }
+  Note(
+      "That is hardly better than a guess among all items: these keys say "
+      "little about which item is chosen.");
 }
 
 nlohmann::json DefaultsJson(const AttentionDefaults& defaults) {
@@ -95,8 +113,8 @@ std::string Lines(const std::vector<std::string>& lines) {
 }
 
 void ReportFit(const std::string& directory, std::int64_t item_count,
-               const Model& model, const AttentionDefaults& defaults,
-               const Context& context) {
+               std::int64_t wanted_dim, const Model& model,
+               const AttentionDefaults& defaults, const Context& context) {
   if (context.json) {
     nlohmann::ordered_json json;
     json["directory"] = directory;
@@ -105,10 +123,16 @@ void ReportFit(const std::string& directory, std::int64_t item_count,
     PrintCamelCase(json);
     return;
   }
-  Print(absl::StrCat("Chose ", DescribeDefaults(defaults), ".\nWrote ",
-                     CountOf(item_count, "key"), " of ",
-                     model.key_field.dimension(), " dimensions for field ",
-                     model.key_field.name(), " to ", directory, ".\n"));
+  const std::int64_t dim = model.key_field.dimension();
+  Print(absl::StrCat(
+      "Chose ", DescribeDefaults(defaults), ".\nWrote ",
+      CountOf(item_count, "key"), " of ", CountOf(dim, "dimension"),
+      " for field ", model.key_field.name(), " to ", directory, ".\n",
+      dim < wanted_dim ? absl::StrCat("The data have only ", dim,
+                                      " independent dimensions, so --dim ",
+                                      wanted_dim, " gives no more.\n")
+                       : ""));
+  NoteSmallGain(defaults);
 }
 
 void AddFitCommands(CLI::App& app, Context& context) {

@@ -27,7 +27,8 @@ struct LsiFlags {
   std::string field = "events";
 };
 
-// Events of which the search can hold nothing out do for a fit without it.
+// Adds to the error of a search for which no event can be held out that a given
+// temperature needs no search.
 absl::Status WithWayOut(const absl::Status& status, const LsiFlags& flags) {
   if (flags.temperature != 0 || FieldOf(status) != "events") return status;
   return absl::Status(
@@ -84,7 +85,8 @@ absl::Status FitLsiCommand(const LsiFlags& flags, const Context& context) {
                   {kKeysFile, NpyBytes(keys, lsi.dim)},
                   {kSingularValuesFile, NpyBytes(lsi.singular_values)},
                   {kModelFile, ModelJson(model)}}));
-  ReportFit(flags.out, count(log.item_ids), model, lsi.defaults, context);
+  ReportFit(flags.out, count(log.item_ids), flags.dim, model, lsi.defaults,
+            context);
   return absl::OkStatus();
 }
 
@@ -95,7 +97,7 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
   CLI::App* lsi = fit.add_subcommand(
       "lsi", "Item keys from events, by latent semantic indexing");
   lsi->add_option("EVENTS.csv", flags->events,
-                  "Events, a row each, with a header; may be gzipped")
+                  "CSV with a header and one event per row; may be gzipped")
       ->required();
   lsi->add_option("--out", flags->out, "The directory to write")
       ->type_name("DIR")
@@ -105,21 +107,22 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
       ->capture_default_str();
   AddColumnFlags(*lsi, flags->columns);
   CLI::Option* rating =
-      lsi->add_option("--rating-column", flags->columns.rating,
-                      "Explicit ratings; their mean is the entry of the matrix")
+      lsi->add_option(
+             "--rating-column", flags->columns.rating,
+             "The column of explicit ratings; the matrix has their mean")
           ->type_name("NAME");
   lsi->add_option("--ratings", flags->ratings,
-                  "Without ratings, how events count: log(1 + n), or n")
+                  "What n events count without ratings: log(1 + n) or n")
       ->check(CLI::IsMember({"log", "count"}))
       ->capture_default_str()
       ->excludes(rating);
   lsi->add_option("--scale", flags->scale,
-                  "Keys are V, V diag(s) or V diag(1/s)")
+                  "Scale of the keys: V, V diag(s) or V diag(1/s)")
       ->check(CLI::IsMember({"none", "singular", "inverse"}))
       ->capture_default_str();
   lsi->add_option("--temperature", flags->temperature,
-                  "Skips the search for score kind, combine kind and "
-                  "temperature: dot, sum and this")
+                  "Use this temperature with dot and sum, without a search "
+                  "for score kind, combine kind and temperature")
       ->check(CLI::Validator(Accepts(&ParsePositive), ""));
   lsi->add_option("--field", flags->field, "The key field's name")
       ->type_name("NAME")

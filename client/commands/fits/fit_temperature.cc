@@ -27,7 +27,7 @@
 namespace attendant {
 namespace {
 
-// Bytes of keys that a page of items may hold, well within a message.
+// The most bytes of keys on a page of items, well within a message.
 constexpr std::int64_t kPageBytes = 8 << 20;
 
 struct TemperatureFlags {
@@ -37,13 +37,14 @@ struct TemperatureFlags {
   bool dry_run = false;
 };
 
-// All keys of a field.
+// All keys of a field, and the row of each item.
 struct FieldKeys {
   std::int64_t dim = 0;
   std::vector<float> data;  // [rows, dim]
   absl::flat_hash_map<std::string, std::int32_t> row_of;
 };
 
+// Reads all keys of a field. Internal if a key has another dimension.
 absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
                                    const v1::KeyField& field) {
   std::int64_t item_bytes = 0;
@@ -81,11 +82,12 @@ absl::StatusOr<FieldKeys> Download(Client& client, const v1::Catalog& catalog,
   return keys;
 }
 
-// A line of a file of choices, whose ids may not be in the catalog.
+// A line of a file of choices. Its ids need not be in the catalog. Has either
+// examples or a vector.
 struct Pair {
   std::string item;
-  std::vector<std::string> examples;  // or
-  std::vector<float> vector;          // as long as a key
+  std::vector<std::string> examples;
+  std::vector<float> vector;  // [dim]
 };
 
 absl::StatusOr<std::string> ReadId(const nlohmann::json& id,
@@ -133,7 +135,7 @@ absl::StatusOr<Pair> ReadPair(const nlohmann::json& object, std::int64_t dim) {
   return pair;
 }
 
-// InvalidArgument, with the line.
+// Reads a file of choices. InvalidArgument, with the line, if one is malformed.
 absl::StatusOr<std::vector<Pair>> ReadPairs(const std::string& file,
                                             std::int64_t dim) {
   std::vector<Pair> pairs;
@@ -146,15 +148,16 @@ absl::StatusOr<std::vector<Pair>> ReadPairs(const std::string& file,
   return pairs;
 }
 
-// What pairs name and the field has no key of, as items go while choices are
-// kept.
+// The pairs and examples left out because the field has no key of their items:
+// items are deleted while files of choices are kept.
 struct LeftOut {
   std::int64_t pair_count = 0;
-  std::int64_t example_count = 0;  // of pairs that are taken
-  std::string first;               // an id
+  std::int64_t example_count = 0;  // of pairs that are used
+  std::string first;               // the id that was missing first
 };
 
-// Nothing: the field has no such key, which is noted.
+// Returns the row of the item's key; nothing if there is none, and notes the id
+// in `left_out`.
 std::optional<std::int32_t> RowOf(const FieldKeys& keys, const std::string& id,
                                   LeftOut& left_out) {
   const auto row = keys.row_of.find(id);
@@ -163,7 +166,8 @@ std::optional<std::int32_t> RowOf(const FieldKeys& keys, const std::string& id,
   return std::nullopt;
 }
 
-// Nothing: one without its item, or without any of its examples.
+// Returns the pair as a choice; nothing if its item or all of its examples are
+// missing.
 std::optional<Choice> ChoiceOf(const Pair& pair, const FieldKeys& keys,
                                LeftOut& left_out) {
   const auto target = RowOf(keys, pair.item, left_out);
@@ -185,7 +189,8 @@ std::optional<Choice> ChoiceOf(const Pair& pair, const FieldKeys& keys,
   return choice;
 }
 
-// Those of a file's pairs that the keys allow. InvalidArgument if none is left.
+// Returns the choices whose items have keys, and notes the others.
+// InvalidArgument if all are left out.
 absl::StatusOr<std::vector<Choice>> ChoicesOf(const std::string& file,
                                               const std::vector<Pair>& pairs,
                                               const FieldKeys& keys) {
@@ -200,20 +205,20 @@ absl::StatusOr<std::vector<Choice>> ChoicesOf(const std::string& file,
   }
   if (choices.empty() && left_out.pair_count > 0) {
     return absl::InvalidArgumentError(absl::StrCat(
-        file, ": none of its ", CountOf(left_out.pair_count, "pair"),
-        " is of items with a key in this field; there is no '", left_out.first,
-        "', for one"));
+        file, ": got ", CountOf(left_out.pair_count, "pair"),
+        ", none of items with a key in this field; for example, there is no '",
+        left_out.first, "'"));
   }
   if (!left_out.first.empty()) {
     NoteStep(absl::StrCat("left out ", CountOf(left_out.pair_count, "pair"),
                           ", and ", CountOf(left_out.example_count, "example"),
-                          " of others, of items without a key in this field; "
-                          "'",
-                          Printable(left_out.first), "' is the first"));
+                          " of other pairs: the field has no key of '",
+                          Printable(left_out.first), "', for example"));
   }
   return choices;
 }
 
+// Returns the field of this name, or the first if the name is empty.
 absl::StatusOr<v1::KeyField> ChooseField(const v1::Catalog& catalog,
                                          const std::string& name) {
   for (const v1::KeyField& field : catalog.schema().key_fields()) {
@@ -223,10 +228,11 @@ absl::StatusOr<v1::KeyField> ChooseField(const v1::Catalog& catalog,
       absl::StrCat("--field: ", NoSuchField(catalog.schema(), name)));
 }
 
-// What a fit sets, and how to take it back.
+// Returns what a fit sets, and the command that takes it back.
 std::string ReportChange(const TemperatureFlags& flags,
                          const v1::KeyField& before, const v1::KeyField& after,
-                         bool sets_combine, const AttentionDefaults& defaults) {
+                         const AttentionDefaults& defaults) {
+  const bool sets_combine = before.combine_kind() != after.combine_kind();
   std::string text = absl::StrCat(
       flags.dry_run ? "Would set" : "Set", " temperature of field ",
       before.name(), " of ", flags.catalog, ": ",
@@ -237,7 +243,7 @@ std::string ReportChange(const TemperatureFlags& flags,
                    : "",
       ".\nChose ", DescribeDefaults(defaults), ".\n");
   if (flags.dry_run) return text;
-  // All digits, so that it is what it was.
+  // With all digits, so that the old temperature comes back exactly.
   return absl::StrCat(
       text, "Undo: attendant catalog update ", flags.catalog, " ",
       before.name(), " --temperature ",
@@ -259,10 +265,10 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
       field.score_kind() == v1::SCORE_KIND_ADDITIVE) {
     return absl::InvalidArgumentError(absl::StrCat(
         "field ", field.name(),
-        ": got one whose logits a model makes, want "
-        "one of products of vectors: a temperature is fitted to those alone"));
+        ": got a field whose logits come from a model, want one whose logits "
+        "are products of vectors: only their temperature can be fitted"));
   }
-  // Before the keys, which may take long.
+  // Checked before the keys are read, which may take long.
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<Pair> pairs,
                              ReadPairs(flags.pairs, field.dimension()));
   ATTENDANT_ASSIGN_OR_RETURN(const FieldKeys keys,
@@ -277,15 +283,15 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
     return absl::InvalidArgumentError(absl::StrCat(
         flags.pairs, ": got ", CountOf(choice_count, "choice"),
         ", want at least ", kMinChoices,
-        " to set a temperature by (--dry-run says what these would have, and "
-        "attendant catalog update sets it)"));
+        " to set a temperature by (--dry-run shows the one that these would "
+        "set, and `attendant catalog update` sets it)"));
   }
   const bool has_examples =
       std::any_of(choices.begin(), choices.end(),
                   [](const Choice& choice) { return !choice.history.empty(); });
   NoteStep(absl::StrCat("read ", CountOf(choice_count, "pair"), "; searching"));
   DefaultsSearch search;
-  // The kind is the schema's and can't change.
+  // The schema's score kind can't change.
   search.score_kind =
       ScoreKindFromName(absl::AsciiStrToUpper(FlagOf(field.score_kind())));
   if (!has_examples) {
@@ -304,7 +310,7 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
   fitted = field;
   SetDefaults(defaults, fitted);
   update.mutable_update_mask()->add_paths("temperature");
-  // Vectors say nothing about how examples combine.
+  // Choices by vectors say nothing about how examples combine.
   if (has_examples) update.mutable_update_mask()->add_paths("combine_kind");
   if (!flags.dry_run) {
     ATTENDANT_RETURN_IF_ERROR(client->UpdateCatalog(update).status());
@@ -319,7 +325,8 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
     PrintCamelCase(json);
     return absl::OkStatus();
   }
-  Print(ReportChange(flags, field, fitted, has_examples, defaults));
+  Print(ReportChange(flags, field, fitted, defaults));
+  NoteSmallGain(defaults);
   return absl::OkStatus();
 }
 
@@ -336,7 +343,7 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       ->required();
   temperature
       ->add_option("--pairs", flags->pairs,
-                   "Choices, a JSON object a line: {\"examples\": [\"ID\", "
+                   "Choices, one JSON object per line: {\"examples\": [\"ID\", "
                    "...], \"item\": \"ID\"} or {\"vector\": [...], \"item\": "
                    "\"ID\"}")
       ->type_name("FILE")
@@ -346,14 +353,15 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
                    "The key field. Default: the catalog's first")
       ->type_name("FIELD");
   temperature->add_flag("--dry-run", flags->dry_run,
-                        "Say what would be set, and set nothing");
+                        "Print what would be set, and set nothing");
   temperature->footer(
       "Example:\n"
       "  attendant fit temperature --catalog photos --pairs clicks.jsonl\n\n"
-      "Queries that state no temperature have the new one at once. What it "
-      "was\n"
-      "is printed, with the command that brings it back. From fewer than 20\n"
-      "choices none is set.");
+      "Queries that give no temperature use the new one at once. The old one "
+      "is\n"
+      "printed, with the command that brings it back. Fewer than 20 choices "
+      "set\n"
+      "no temperature.");
   temperature->final_callback([flags, &context] {
     context.Run(
         [&](const Context& c) { return FitTemperatureCommand(*flags, c); });

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "client/commands/fits/commands.h"
 #include "client/commands/fits/fit.h"
@@ -35,8 +36,8 @@ struct ItemTexts {
   std::vector<TextColumn> columns;
 };
 
-// An attribute's name for a column's: lower case, with '_' for what names can't
-// hold.
+// Returns the attribute's name for a column's name: in lower case, with '_' for
+// characters that attribute names can't have.
 std::string AttributeName(const std::string& column) {
   std::string name;
   for (const char c : absl::AsciiStrToLower(column)) {
@@ -46,7 +47,8 @@ std::string AttributeName(const std::string& column) {
   return name;
 }
 
-// The attributes that the columns become, which a catalog must take.
+// Returns the names of the attributes that the columns become. InvalidArgument
+// if a catalog could not declare one of them.
 absl::StatusOr<std::vector<std::string>> AttributeNames(
     const std::vector<std::string>& columns) {
   std::vector<std::string> names;
@@ -97,11 +99,18 @@ absl::StatusOr<ItemTexts> ReadTexts(const TextFlags& flags) {
     }
     return absl::OkStatus();
   };
-  ATTENDANT_RETURN_IF_ERROR(ReadCsv(flags.items, names, visit));
+  const absl::Status status = ReadCsv(flags.items, names, visit);
+  if (absl::StrContains(status.message(),
+                        absl::StrCat(": no column '", flags.id_column, "';"))) {
+    return absl::Status(
+        status.code(),
+        absl::StrCat(status.message(), " (--id-column names another)"));
+  }
+  ATTENDANT_RETURN_IF_ERROR(status);
   return texts;
 }
 
-// The attributes of all items, one JSON object a line.
+// Returns the attributes of all items, one JSON object per line.
 std::string AttributeLines(const ItemTexts& texts,
                            const std::vector<std::string>& names) {
   std::string lines;
@@ -142,10 +151,10 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
         "The encoder takes ",
         FormatBytes(static_cast<std::int64_t>(encoder.size())),
         ", more than a server takes in a request unless its "
-        "--max-message-bytes says otherwise; a smaller --dim makes it less."));
+        "--max-message-bytes is larger. A smaller --dim makes it smaller."));
   }
 
-  // An item without a known term has no direction, hence no key.
+  // An item without a known term has a zero vector, which is no key.
   std::vector<std::string> ids;
   std::vector<float> keys;
   for (std::int64_t i = 0; i < item_count; ++i) {
@@ -160,8 +169,8 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
   if (key_count < item_count) {
     Note(absl::StrCat(CountOf(item_count - key_count, "item"),
                       " without a term that was kept: no key in ", flags.field,
-                      ", so that an import refuses what no other --from gives "
-                      "a key"));
+                      "; an import refuses an item unless another --from gives "
+                      "it a key"));
   }
   model.key_field.set_name(flags.field);
   model.key_field.set_dimension(static_cast<std::int32_t>(dim));
@@ -180,7 +189,7 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
                   {kEncoderFile, encoder},
                   {kAttributesFile, AttributeLines(texts, names)},
                   {kModelFile, ModelJson(model)}}));
-  ReportFit(flags.out, key_count, model, lsi.defaults, context);
+  ReportFit(flags.out, key_count, flags.dim, model, lsi.defaults, context);
   return absl::OkStatus();
 }
 
@@ -191,10 +200,10 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
   CLI::App* text = fit.add_subcommand(
       "text", "Item keys and a text encoder from item texts");
   text->add_option("ITEMS.csv", flags->items,
-                   "Items, a row each, with a header; may be gzipped")
+                   "CSV with a header and one item per row; may be gzipped")
       ->required();
   text->add_option("--columns", flags->columns,
-                   "Text columns as NAME or NAME:WEIGHT, with commas between")
+                   "Text columns as NAME or NAME:WEIGHT, separated by commas")
       ->type_name("NAME")
       ->delimiter(',')
       ->allow_extra_args(false)
@@ -203,7 +212,7 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
   text->add_option("--out", flags->out, "The directory to write")
       ->type_name("DIR")
       ->required();
-  text->add_option("--id-column", flags->id_column, "The items' ids")
+  text->add_option("--id-column", flags->id_column, "The column of item ids")
       ->type_name("NAME")
       ->capture_default_str();
   text->add_option("--dim", flags->dim, "Dimensions of a key")

@@ -21,7 +21,7 @@ constexpr int kVersion = 1;
 }  // namespace
 
 void SetDefaults(const AttentionDefaults& defaults, v1::KeyField& field) {
-  // The wire's values are those of core, by name.
+  // The wire's kinds have the same names as core's.
   field.set_score_kind(
       ScoreKindFromFlag(std::string(Name(defaults.score_kind))));
   field.set_combine_kind(
@@ -46,7 +46,7 @@ std::string ModelJson(const Model& model) {
   }
   json["text_encoder"] = model.has_encoder;
   json["fit"] = model.fit;
-  // Names of columns may be of any bytes.
+  // Names of columns may have any bytes.
   return json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) +
          "\n";
 }
@@ -56,7 +56,7 @@ absl::StatusOr<Model> ReadModel(const std::string& directory) {
   const absl::StatusOr<std::string> text = ReadFile(path, kMaxModelBytes);
   if (absl::IsNotFound(text.status())) {
     return absl::NotFoundError(absl::StrCat(
-        directory, ": no directory that `attendant fit` wrote: it has no ",
+        directory, ": not a directory that `attendant fit` wrote: it has no ",
         kModelFile));
   }
   if (!text.ok()) return text.status();

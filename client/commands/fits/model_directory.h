@@ -1,4 +1,5 @@
-// What `attendant fit` leaves behind for `catalog create` and `items import`.
+// The directories that `attendant fit` writes, for `catalog create` and `items
+// import`.
 #ifndef ATTENDANT_CLIENT_COMMANDS_FITS_MODEL_DIRECTORY_H_
 #define ATTENDANT_CLIENT_COMMANDS_FITS_MODEL_DIRECTORY_H_
 
@@ -15,7 +16,8 @@
 
 namespace attendant {
 
-// Names of the files. model.json comes last and stands for the whole.
+// Names of the files. model.json is written last: a directory that has it is
+// complete.
 inline constexpr char kModelFile[] = "model.json";
 inline constexpr char kIdsFile[] = "ids.txt";
 inline constexpr char kKeysFile[] = "keys.npy";
@@ -23,30 +25,32 @@ inline constexpr char kSingularValuesFile[] = "singular_values.npy";
 inline constexpr char kEncoderFile[] = "encoder.bin";
 inline constexpr char kAttributesFile[] = "attributes.jsonl";
 
-// model.json: what a catalog for the items needs.
+// The content of model.json: what a catalog needs to hold the items.
 struct Model {
   v1::KeyField key_field;
   std::vector<v1::AttributeField> attributes;
   bool has_encoder = false;
-  // How it was fitted and what came of it, for people and scripts.
+  // How the model was fitted, with the results, for people and scripts.
   nlohmann::json fit;
 };
 
-// Sets score kind, combine kind and temperature.
+// Sets the field's score kind, combine kind and temperature.
 void SetDefaults(const AttentionDefaults& defaults, v1::KeyField& field);
 
+// Returns the text of model.json.
 std::string ModelJson(const Model& model);
-// InvalidArgument, naming the file and what is wrong with it; NotFound, naming
-// the directory, where there is none.
+// Reads model.json of a directory. NotFound, naming the directory, if it has
+// none; InvalidArgument, naming the file and what is wrong, if it is malformed
+// or of another version.
 absl::StatusOr<Model> ReadModel(const std::string& directory);
 
-// The encoder of a directory, as the wire has it. InvalidArgument, naming the
-// file, if no message could hold it or it is of another dimension than the
-// model; DataLoss if it is damaged.
+// Reads the text encoder of a directory as a message. InvalidArgument, naming
+// the file, if it is too large for any message or its dimension differs from
+// the model's; DataLoss if it is damaged.
 absl::StatusOr<v1::TextEncoder> ReadTextEncoder(const std::string& directory,
                                                 const Model& model);
 
-// "DIRECTORY/NAME".
+// Returns "DIRECTORY/NAME".
 std::string PathIn(const std::string& directory, const std::string& name);
 
 }  // namespace attendant

@@ -409,7 +409,7 @@ TEST_F(ClientTest, AServerThatIsNotTrustedMayBeWithoutTls) {
   EXPECT_EQ(ReasonOf(status), kNotTrusted);
   EXPECT_THAT(status.message(), AllOf(HasSubstr("may be without TLS"),
                                       HasSubstr("certificate have expired")));
-  EXPECT_THAT(AdviceOn(status), HasSubstr("one without TLS no --ca"));
+  EXPECT_THAT(AdviceOn(status), HasSubstr("a server without TLS no --ca"));
 }
 
 TEST_F(ClientTest, RefusesADeadlineOfNothing) {

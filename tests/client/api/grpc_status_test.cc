@@ -3,12 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "client/api/advice.h"
+#include "client/api/client.h"
 #include "core/base/status.h"
 #include "google/rpc/error_details.pb.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
 namespace {
+
+using ::testing::HasSubstr;
 
 grpc::Status WithDetails(const google::rpc::Status& details,
                          grpc::StatusCode code, const std::string& message) {
@@ -59,6 +63,22 @@ TEST(GrpcStatusTest, NamesAFieldOnce) {
                                  "temperature: got 0, want > 0")),
       StatusIs(absl::StatusCode::kInvalidArgument,
                "temperature: got 0, want > 0"));
+}
+
+TEST(GrpcStatusTest, TellsAnHttpServerFromAGrpcServer) {
+  const absl::Status not_found =
+      FromGrpcStatus({grpc::StatusCode::UNIMPLEMENTED,
+                      "Received http2 header with status: 404"});
+  EXPECT_THAT(not_found, StatusIs(absl::StatusCode::kUnavailable,
+                                  HasSubstr("got the HTTP status 404")));
+  EXPECT_EQ(ReasonOf(not_found), kOtherProtocol);
+  EXPECT_TRUE(IsUnreachable(not_found));
+  EXPECT_THAT(AdviceOn(not_found), HasSubstr("--server"));
+  // A gateway whose server is away.
+  EXPECT_EQ(
+      ReasonOf(FromGrpcStatus({grpc::StatusCode::UNAVAILABLE,
+                               "Received http2 header with status: 502"})),
+      std::nullopt);
 }
 
 TEST(GrpcStatusTest, LeavesOutDetailsThatCantBeRead) {

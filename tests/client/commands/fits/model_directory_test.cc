@@ -74,7 +74,7 @@ TEST(ModelDirectoryTest, AnotherDirectoryIsNoFit) {
     EXPECT_THAT(
         ReadModel(other),
         StatusIs(absl::StatusCode::kNotFound,
-                 other + ": no directory that `attendant fit` wrote: it has "
+                 other + ": not a directory that `attendant fit` wrote: it has "
                          "no model.json"));
   }
 }
