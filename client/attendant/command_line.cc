@@ -234,7 +234,7 @@ int RunCommandLine(int argc, char** argv) {
       "  attendant attend shop --like 85123A\n\n"
       "Exit status: 0 success; 1 the server refused, the data is bad, or an "
       "answer took\nlonger than --timeout; 2 the command line is wrong; 3 the "
-      "server can't be reached,\nor says nothing within --timeout.");
+      "server can't be\nreached, or says nothing within --timeout.");
   // An empty --time-column says that rows are in time order.
   RefuseEmptyValues(app, {"--time-column"});
   NameGlobalFlags(

@@ -70,7 +70,7 @@ StoredFiles LookAt(const std::string& path) {
         folders.push_back(name);
       }
     }
-    // One that is gone has nothing to show; another can't be read after all.
+    // A folder that was removed meanwhile is not an error.
     if (end && end != std::errc::no_such_file_or_directory) {
       files.Refuse(folder, end.value());
     }
@@ -88,7 +88,7 @@ Finding ExamineStoredFiles(const std::string& path) {
             "see to the disk and its file system"};
   }
   const std::string owner = UserName(directory.st_uid);
-  // What root sees says nothing of the user that runs attendantd.
+  // Root's rights say nothing about those of attendantd's user.
   if (geteuid() == 0 && directory.st_uid != 0) {
     return {"files", Verdict::kSkipped,
             "not examined, as root may read and write them all",

@@ -108,7 +108,7 @@ void AddDelete(CLI::App& catalog, Context& context) {
       "delete", "Delete a catalog with all its items, for good");
   command->add_option("NAME", flags->name, "The catalog's name")->required();
   command->add_flag("--yes", flags->yes,
-                    "Don't ask. Only a terminal is asked in any case");
+                    "Don't ask for confirmation, as is done on a terminal");
   command->footer("Example:\n  attendant catalog delete shop");
   command->final_callback([flags, &context] {
     context.Run([&](const Context& c) { return DeleteCatalog(*flags, c); });

@@ -138,7 +138,7 @@ void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
       ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
   update
       ->add_option("--keys-on-disk", flags->keys_on_disk,
-                   "Whether the index keeps the floats of its keys in a file")
+                   "Keep the floats of the index's keys in a file")
       ->check(CLI::IsMember({"yes", "no"}));
   update->add_option("--from", flags->from,
                      "A directory that `attendant fit text` wrote, to take its "

@@ -388,7 +388,7 @@ void AddAttendCommand(CLI::App& app, Context& context) {
       "--mass-precision 0.02\n"
       "  attendant attend shop --like 85123A --sample -k 5 --seed 7\n"
       "  attendant attend shop --like 85123A --bias popularity=0.1 \\\n"
-      "      --decay added=720h\n"
+      "      --decay added=30d\n"
       "  attendant attend shop --like 85123A --head events --head text\n"
       "  attendant attend shop --like 85123A --filter 'price < 5' --show price"
       "\n"

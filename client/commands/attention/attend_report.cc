@@ -195,8 +195,7 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
                         response.activation_kind() == v1::ACTIVATION_KIND_NONE
                             ? "the logits"
                             : "1 / (1 + exp(-logit))",
-                        ": each stands on its own, and they are no shares of "
-                        "anything.");
+                        ", each on its own: they are not shares of anything.");
   }
   if (returned.empty()) {
     return absl::StrCat(
@@ -263,7 +262,7 @@ std::string SlateSentence(const v1::AttendResponse& response) {
     absl::StrAppend(&text,
                     "; \"inclusion\" is the probability that the item is in "
                     "the slate, given kappa, the greatest perturbed log weight "
-                    "that is not");
+                    "of the items left out");
   }
   absl::StrAppend(&text, ".\nDrawn from the ", FlagOf(slate.scope()),
                   " with seed ", slate.seed(), " at sequence ",

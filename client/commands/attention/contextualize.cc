@@ -153,9 +153,10 @@ void AddTokenFlags(CLI::App& verb, ContextualizeFlags& flags) {
                   "The items' key field. Default: the catalog's first")
       ->type_name("FIELD")
       ->group(kTokens);
-  verb.add_option("--words", flags.words,
-                  "Names of the sequence's tokens, parted by spaces. Default: "
-                  "ids, or positions from 0")
+  verb.add_option(
+          "--words", flags.words,
+          "Names of the sequence's tokens, separated by spaces. Default: "
+          "ids, or positions from 0")
       ->group(kTokens);
   verb.add_option("--memory-words", flags.memory_words,
                   "Names of the memory's tokens")

@@ -89,8 +89,8 @@ std::string NoCandidates(const v1::RankCandidatesRequest& request) {
 }
 
 // Returns the events that are shown with a candidate, as in "lens 90.0 %",
-// "towel 8.0 % in 2 events": events of one name are added up, at the place of
-// the first.
+// "towel 8.0 % in 2 events": events of one name are added up, and the greatest
+// weight comes first.
 std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
                                      const v1::RankedCandidate& candidate,
                                      const RankReportOptions& options,
@@ -111,6 +111,9 @@ std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
     named->weight += event.weight();
     ++named->event_count;
   }
+  std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
+    return a.weight > b.weight;
+  });
   std::vector<std::string> texts;
   for (const Named& named : all) {
     texts.push_back(absl::StrCat(

@@ -79,15 +79,15 @@ absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
 void AddItemsDeleteCommand(CLI::App& items, Context& context) {
   auto flags = std::make_shared<DeleteFlags>();
   CLI::App* command = items.add_subcommand(
-      "delete", "Delete items, by id or by what their attributes say");
+      "delete", "Delete items, by id or by a filter on their attributes");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   CLI::Option* ids = AddItemIds(*command, flags->ids);
   CLI::Option* filter =
       command
           ->add_option("--filter", flags->filter,
-                       "Delete every item that this is true of, as in `attend "
-                       "--filter`: all or none of them. OR binds closer than "
-                       "AND")
+                       "Delete every item that matches, all or none of them; "
+                       "the syntax is that of `attend --filter`, and OR binds "
+                       "closer than AND")
           ->type_name("FILTER")
           ->excludes(ids);
   command
@@ -96,18 +96,17 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
       ->needs(filter);
   command
       ->add_flag("--yes", flags->yes,
-                 "Delete what --filter matches without asking. Only a terminal "
-                 "is asked in any case")
+                 "Don't ask for confirmation, as is done on a terminal")
       ->needs(filter);
   command
       ->add_option("--if-sequence", flags->if_sequence,
-                   "Only if the item's last write has this number, which "
-                   "`items get` shows; of one item")
+                   "Delete only if the item's last write has this number, "
+                   "which `items get` shows; needs exactly one ID")
       ->needs(ids);
   command
       ->add_option("--request-id", flags->request_id,
-                   "Makes it safe to repeat: the same id again returns the "
-                   "first outcome")
+                   "Makes the delete safe to repeat: the same id again returns "
+                   "the first outcome")
       ->type_name("ID");
   command->footer(
       "Examples:\n"
@@ -115,7 +114,7 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
       "  attendant items delete shop 85123A --if-sequence 12\n"
       "  attendant items delete shop --filter 'price < 1' --dry-run\n"
       "  attendant items delete shop --filter 'price < 1'\n\n"
-      "What was deleted is gone from all queries when the command returns.");
+      "When the command returns, no query finds the deleted items any more.");
   command->final_callback([flags, filter, &context] {
     if (flags->ids.empty() && filter->empty()) {
       throw CLI::RequiredError("ID or --filter");

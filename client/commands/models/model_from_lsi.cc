@@ -34,14 +34,15 @@ void AddModelFromLsiCommand(CLI::App& model, Context& context) {
                    "The directory that `attendant fit lsi --out` wrote")
       ->required();
   from_lsi->add_option("--name", flags->name, "The model's name")->required();
-  from_lsi->add_flag("--scaled", flags->scaled,
-                     "V_k diag(1/s) in place of V_k: all dimensions count the "
-                     "same");
+  from_lsi->add_flag(
+      "--scaled", flags->scaled,
+      "Use V_k diag(1/s) in place of V_k, so that all dimensions "
+      "count the same");
   from_lsi->footer(
-      "Makes W_Q = W_K = V_k, with one head: histories, as rows of a number "
-      "an\n"
-      "item in the order of ids.txt, attend over histories by what they have\n"
-      "in common, though they may share no item.\n\n"
+      "Makes one head with W_Q = W_K = V_k. A history is a row with a number "
+      "for\n"
+      "each item, in the order of ids.txt. Histories attend over histories by\n"
+      "what they have in common, even if they share no item.\n\n"
       "Example:\n"
       "  attendant fit lsi ratings.csv --rating-column rating \\\n"
       "      --time-column '' --dim 2 --temperature 1 --out fit/films\n"

@@ -19,7 +19,7 @@ namespace attendant {
 
 struct LoadOptions {
   Client::Options client;  // the server, its certificates and the token
-  // The same as flags (ShellFlags), for commands in advice.
+  // `client` as flags (ShellFlags), for commands in advice.
   std::string connection_flags;
   RequestOptions requests;  // an empty key_field is the catalog's first
   std::string queries_path;
