@@ -1,4 +1,4 @@
-// Safetensors files by hand, by the format's own words.
+// Builds safetensors files by hand, from the format's specification.
 #ifndef ATTENDANT_TESTS_CLIENT_SAFETENSORS_BYTES_H_
 #define ATTENDANT_TESTS_CLIENT_SAFETENSORS_BYTES_H_
 

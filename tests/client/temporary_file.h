@@ -1,4 +1,4 @@
-// A file for the time of a test.
+// A file that lives as long as a test.
 #ifndef ATTENDANT_TESTS_CLIENT_TEMPORARY_FILE_H_
 #define ATTENDANT_TESTS_CLIENT_TEMPORARY_FILE_H_
 
@@ -17,7 +17,7 @@ inline std::string WriteIn(const ScratchDirectory& directory,
   return directory / name;
 }
 
-// A file in a directory of its own.
+// A file in a directory of its own, removed with the object.
 class TemporaryFile {
  public:
   TemporaryFile(const std::string& name, const std::string& content)

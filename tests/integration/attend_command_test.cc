@@ -1,4 +1,4 @@
-// `attendant attend`, and the questions over sequences.
+// `attendant attend`, `contextualize` and `rank`.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST_F(AttendantCommandTest, HeadsOfDifferentWidthsAnswerInJsonToo) {
   const json answer = RunJson({"attend", "points", "--like", "item1", "--head",
                                "key", "--head", "wide", "-k", "3"});
   EXPECT_EQ(answer["items"].size(), 3u);
-  // One field at two temperatures.
+  // The heads are one field at two temperatures.
   const json twice = RunJson({"attend", "points", "--like", "item1", "--head",
                               "key=1", "--head", "key=9", "-k", "3"});
   EXPECT_EQ(twice["items"].size(), 3u);
@@ -141,7 +141,7 @@ TEST_F(AttendantCommandTest, ExplainsAnAnswer) {
   EXPECT_EQ(answer["plan"]["candidateCount"], "40");
 }
 
-// The format of an answer is no part of the question.
+// The output format does not change the request.
 TEST_F(AttendantCommandTest, TextAndJsonAskTheSame) {
   StorePoints();
   const std::vector<std::string> ask = {"attend", "points", "--vector", "1,0"};
@@ -189,7 +189,7 @@ TEST_F(AttendantCommandTest, ContextualizesFilesAndItems) {
                                "--weights", "--score", "dot", "--pad", "2"});
   ASSERT_EQ(answer["outputs"].size(), 3u);
   EXPECT_EQ(answer["outputs"][0]["floats"]["values"], json({10, 0}));
-  // Logits 90 and 0, its own masked.
+  // Logits are 90 and 0; the token's own is masked.
   EXPECT_EQ(answer["outputs"][2]["floats"]["values"], json({10, 0}));
   EXPECT_EQ(answer["headWeights"][0]["weights"],
             json({1, 0, 0, 0, 1, 0, 1, 0, 0}));
@@ -219,7 +219,7 @@ TEST_F(AttendantCommandTest, RanksCandidatesByAHistory) {
   ASSERT_EQ(answer["candidates"].size(), 2u);
   EXPECT_EQ(answer["candidates"][0]["id"], "item5");
   EXPECT_EQ(answer["candidates"][0]["events"][0]["index"], 1);
-  // Logits 5 x 3 + 1 and 5 x 2 + 1.
+  // Logits are 5 x 3 + 1 and 5 x 2 + 1.
   EXPECT_NEAR(answer["candidates"][0]["events"][0]["weight"],
               1 / (1 + std::exp(-5)), 1e-6);
   EXPECT_EQ(answer["candidates"][0]["events"][0]["itemId"], "item3");

@@ -1,5 +1,5 @@
-// `attendant` as people and scripts run it, whatever the command: output,
-// messages, exit statuses.
+// `attendant` as people and scripts run it: output, messages and exit statuses
+// of any command.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST_F(AttendantCommandTest, WhatTheFlagsDecideIsAMatterOfUsage) {
   EXPECT_EQ(many.exit_status, 2);
   EXPECT_THAT(many.err, HasSubstr("--svg: got 1025 tokens, want at most"));
 
-  // As attendant-load does.
+  // attendant-load behaves alike.
   for (const std::vector<std::string>& alone :
        {std::vector<std::string>{"--client-cert", File("cert.pem", "x")},
         {"--ca", files_ / "missing.pem"},
@@ -91,7 +91,7 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
     }
     return std::string("none");
   };
-  // The limit is the server's, not this shell's.
+  // The limit shown is the server's, not this shell's.
   EXPECT_EQ(machines_open_files(examined), "none");
   EXPECT_THAT(machines_open_files(RunJson(
                   {"doctor", "--no-server", "--data-dir", data_.path()})),
@@ -105,7 +105,7 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
                    server_->http_address()})
                   .out,
               HasSubstr("nobody, though the server answers"));
-  // Which directory the server has is not for the doctor to guess.
+  // The doctor does not guess the server's directory.
   EXPECT_THAT(Run({"doctor", "--http", server_->http_address()}).out,
               HasSubstr("not examined: say which with --data-dir"));
   server_->Kill();
@@ -132,17 +132,17 @@ TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
 
 TEST_F(AttendantCommandTest, FirstFailuresSayWhatToDoNext) {
   EXPECT_THAT(Run({"attend", "nowhere", "--vector", "1,0"}).err,
-              HasSubstr("`attendant catalog list` shows"));
-  // gRPC would add lines of its own.
+              HasSubstr("`attendant catalog list` lists the catalogs"));
+  // gRPC would write lines of its own.
   const CommandResult http = RunCommand(
       {kAttendant, "--server", server_->http_address(), "catalog", "list"});
   EXPECT_EQ(http.exit_status, 3);
   EXPECT_EQ(
       http.err,
       absl::StrCat("attendant: something listens at ", server_->http_address(),
-                   ", but does not answer as a gRPC server without TLS; "
-                   "for a server with TLS give --ca FILE; its HTTP port "
-                   "is another one\n"));
+                   ", but does not answer as a gRPC server without TLS; check "
+                   "that --server names the gRPC port, not the HTTP port; for "
+                   "a server with TLS give --ca FILE\n"));
   for (const char* address : {"localhost", ":7600", "::1", "[::1]"}) {
     const CommandResult usage =
         RunCommand({kAttendant, "--server", address, "catalog", "list"});
@@ -162,7 +162,7 @@ TEST_F(AttendantCommandTest, JsonOfWhatFailsIsOneDocumentToo) {
   EXPECT_EQ(error["reason"], "CATALOG_NOT_FOUND");
   EXPECT_TRUE(error["metadata"].is_object());
   EXPECT_FALSE(error.contains("retryDelay"));
-  // What the client finds itself has a reason as well.
+  // Errors found by the client have a reason as well.
   CreatePoints();
   const auto reason_of = [&](std::vector<std::string> command) {
     command.insert(command.begin(), "--json");
@@ -188,7 +188,7 @@ TEST_F(AttendantCommandTest, JsonOfWhatFailsIsOneDocumentToo) {
   EXPECT_EQ(json::parse(unreachable.out)["error"]["code"], "UNAVAILABLE");
 }
 
-// As README says.
+// The commands are those of README.
 TEST_F(AttendantCommandTest, TheExampleOfTheReadmeRuns) {
   const std::string write_files =
       absl::StrCat(kSourceDir, "/examples/films/write-files");

@@ -23,8 +23,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Runs a command on a terminal of its own, where `typed` was typed, and returns
-// its exit status and what the terminal shows.
+// Runs a command on a terminal of its own with `typed` as its input. Returns
+// the exit status and what the terminal shows.
 CommandResult RunOnTerminal(std::vector<std::string> arguments,
                             const std::string& typed) {
   std::vector<char*> argv;
@@ -175,7 +175,7 @@ TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
   const json created = RunJson(
       {"catalog", "create", "points", "--key-field", "key:2:dot"})["catalog"];
   EXPECT_EQ(server_->Stop(), 0);
-  // Without the file that names the manifest RocksDB knows no data.
+  // RocksDB finds no data without the file that names the manifest.
   ASSERT_TRUE(std::filesystem::remove(absl::StrCat(
       data_.path(), "/items/", std::string(created["uid"]), "/CURRENT")));
   Start();

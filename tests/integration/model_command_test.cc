@@ -26,8 +26,8 @@ using ::testing::Not;
 
 class ModelCommandTest : public CommandFixture {
  protected:
-  // Two heads over 4 components: W_Q counts from 1, W_K is the identity, W_V
-  // and W_O too; transposed, W_Q is another matrix of the same shape.
+  // Two heads over 4 components: W_Q holds 1, 2, ...; W_K, W_V and W_O are the
+  // identity. Transposed, W_Q is another matrix of the same shape.
   std::string PackedFile(bool transposed) {
     std::vector<float> in_proj;
     for (int r = 0; r < 4; ++r) {
@@ -88,7 +88,7 @@ TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
   const CommandResult gone = Run({"model", "show", "text", "--version", "1"});
   EXPECT_EQ(gone.exit_status, 1);
   EXPECT_THAT(gone.err, HasSubstr("no version 1 of model 'text'"));
-  // Over a restart too, a version is given out once.
+  // A version is used once, even over a restart.
   ASSERT_EQ(server_->Stop(), 0);
   Start();
   EXPECT_EQ(RunJson({"model", "import", "text", PackedFile(false), "--prefix",
@@ -97,7 +97,7 @@ TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
   EXPECT_EQ(RunJson({"model", "list"})["models"].size(), 2u);
 }
 
-// The same shape either way round: the probe decides.
+// The matrix has the same shape transposed, so that only the probe decides.
 TEST_F(ModelCommandTest, ProbeRefusesATransposedSquareMatrix) {
   const std::string probe =
       File("probe.json",
@@ -127,7 +127,7 @@ TEST_F(ModelCommandTest, PackedAndPerHeadFilesAreStoredAlike) {
   ASSERT_EQ(RunJson({"model", "import", "packed", PackedFile(false), "--prefix",
                      "attn.", "--heads", "2"})["model"]["version"],
             "1");
-  // W_Q_i is x W: row c holds what component c adds to the head's outputs.
+  // W_Q_i is for x W: row c is what component c adds to the head's outputs.
   std::filesystem::create_directory(files_ / "heads");
   for (int head = 0; head < 2; ++head) {
     std::vector<float> query;
@@ -174,15 +174,15 @@ TEST_F(ModelCommandTest, CreatingAgainTellsOfAnotherModel) {
                 "--model", "key=" + model});
   };
   EXPECT_EQ(create("taste:1").exit_status, 0);
-  // The newest is that one.
+  // The newest version is that one.
   EXPECT_EQ(create("taste").err, "");
   EXPECT_THAT(create("other").err,
               HasSubstr("model other of key (it has taste:1)"));
-  // No temperature of it can be fitted to products of vectors.
+  // A temperature can be fitted only to logits that are products of vectors.
   const std::string pairs = File("pairs.jsonl", "");
   EXPECT_THAT(
       Run({"fit", "temperature", "--catalog", "tasted", "--pairs", pairs}).err,
-      HasSubstr("whose logits a model makes"));
+      HasSubstr("whose logits come from a model"));
 }
 
 TEST_F(ModelCommandTest, WrongUseIsExplained) {
@@ -212,7 +212,7 @@ json LsiExample() {
       ReadWholeFile(absl::StrCat(kSourceDir, "/examples/lsi/lsi.json")));
 }
 
-// As `fit lsi --rating-column rating` reads them.
+// Returns the ratings as `fit lsi --rating-column rating` reads them.
 std::string RatingsOf(const json& example) {
   std::string events = "customer_id,item_id,time,rating\n";
   for (std::size_t person = 0; person < 7; ++person) {
@@ -226,7 +226,7 @@ std::string RatingsOf(const json& example) {
   return events;
 }
 
-// Which film each line "filmN" of ids.txt is.
+// Returns the film of each line "filmN" of ids.txt.
 std::vector<std::size_t> FilmOrder(const std::string& ids) {
   std::vector<std::size_t> films;
   for (std::size_t at = 4; at < ids.size(); at += 6) {
@@ -265,12 +265,12 @@ TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
       FilmOrder(ReadWholeFile(files_ / "fit/ids.txt"));
   ASSERT_EQ(films.size(), 5u);
   for (std::size_t d = 0; d < 2; ++d) {
-    double sign = 0;  // of the singular vector, which is free
+    double sign = 0;  // of the singular vector, which is arbitrary
     for (std::size_t column = 0; column < 5; ++column) {
       const double want = example["Vt"][d][films[column]];
       const double has = weight[5 * d + column];
       if (sign == 0) sign = want * has > 0 ? 1 : -1;
-      // The fit's own error of 4e-14, and one rounding.
+      // The fit has an error of 4e-14, and there is one rounding.
       EXPECT_NEAR(has, sign * want, 0x1p-24) << films[column];
     }
   }
@@ -303,7 +303,7 @@ class FilmsModelTest : public ModelCommandTest {
     ASSERT_EQ(films_.size(), 5u);
   }
 
-  // A row in the order of ids.txt, which the model counts in.
+  // A row has the order of ids.txt, as the model expects.
   std::vector<double> RowOf(const json& ratings) const {
     std::vector<double> row;
     for (const std::size_t film : films_) {
@@ -312,7 +312,7 @@ class FilmsModelTest : public ModelCommandTest {
     return row;
   }
 
-  // The pooled ratings, in the same order; they are at most 5.
+  // The pooled ratings are in the same order and at most 5.
   void ExpectPooled(const char* person,
                     const std::vector<float>& pooled) const {
     const json& want = example_["attention"][person];
@@ -396,7 +396,7 @@ TEST_F(FilmsModelTest, CatalogsAttendOverRawRows) {
     }
     const auto& pooled = response.pooled_value().values();
     ExpectPooled(person, {pooled.begin(), pooled.end()});
-    // One head, without W_V and W_O.
+    // The model has one head and neither W_V nor W_O.
     const auto& output = response.model_output();
     ExpectPooled(person, {output.begin(), output.end()});
   }

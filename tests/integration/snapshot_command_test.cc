@@ -1,5 +1,5 @@
-// `attendant snapshot` and `attendant alias` against a real server, over its
-// death by kill -9.
+// `attendant snapshot` and `attendant alias` against a real server, which is
+// killed in between.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
       HasSubstr("as catalog shop-2, with 50 items"));
   const CommandResult refused =
       Run({"alias", "set", "shop", "shop-2", "--if-names", "shop-2"});
-  // As of a variable that is not set: no condition is not what was meant.
+  // An unset shell variable does not mean "without a condition".
   EXPECT_EQ(
       Run({"alias", "set", "shop", "shop-2", "--if-names", ""}).exit_status, 2);
   EXPECT_EQ(refused.exit_status, 1);
@@ -88,7 +88,7 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
   RunText({"catalog", "delete", "shop-2"});
 }
 
-// The name of the catalog that was stored becomes the alias of its successor.
+// The name of the catalog of a snapshot becomes an alias of its successor.
 TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   RunText({"snapshot", "create", "shop-1", "before"});
   RunText({"snapshot", "restore", "shop-1", "before", "shop-2"});
@@ -98,11 +98,11 @@ TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   EXPECT_THAT(RunText({"snapshot", "verify", "shop-1", "before"}),
               HasSubstr("before is whole"));
   RunText({"snapshot", "restore", "shop-1", "before", "shop-3"});
-  // Those of the catalog that has the alias come first.
+  // Snapshots of the catalog that the alias names come first.
   RunText({"snapshot", "create", "shop-1", "after"});
   RunText({"snapshot", "create", "shop-1", "before"});
   EXPECT_EQ(RunJson({"snapshot", "list", "shop-1"})["snapshots"].size(), 3u);
-  // But none goes in place of the other.
+  // But deleting one never deletes the other.
   const CommandResult refused = Run({"snapshot", "delete", "shop-1", "before"});
   EXPECT_EQ(refused.exit_status, 1);
   EXPECT_THAT(refused.err, HasSubstr("name catalog 'shop-2'"));

@@ -30,7 +30,7 @@ struct Ended {
   std::string err;
 };
 
-// Of command lines that end before a server is asked.
+// Runs a command line that ends before a server is asked.
 Ended RunLine(std::vector<std::string> words) {
   words.insert(words.begin(), "attendant");
   std::vector<char*> argv;
@@ -63,7 +63,7 @@ TEST(CommandLineTest, ValuesOutOfRangeAreAMatterOfTheirFlag) {
   }
 }
 
-// As of a shell's variable that is not set: the restriction would fall away.
+// An unset shell variable would silently drop a restriction.
 TEST(CommandLineTest, AnEmptyValueIsNoValue) {
   const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
   const std::vector<std::string> rank = {"rank", "shop",      "--candidate",
@@ -92,14 +92,14 @@ TEST(CommandLineTest, AnEmptyValueIsNoValue) {
     EXPECT_EQ(ended.exit_status, kExitUsage) << flag;
     EXPECT_THAT(ended.err, HasSubstr(flag + ": got ")) << flag;
   }
-  // As of --filter=$UNSET --state-token t: the word after it is not its value.
+  // In --filter=$UNSET --state-token t the next word is not the value.
   for (const char* next : {"--state-token", "price<5"}) {
     const Ended ended =
         RunLine({"attend", "shop", "--like", "a", "--filter=", next, "t"});
     EXPECT_EQ(ended.exit_status, kExitUsage);
     EXPECT_THAT(ended.err, HasSubstr("--filter: got nothing")) << next;
   }
-  // All snapshots would be listed.
+  // Otherwise all snapshots would be listed.
   const Ended list = RunLine({"snapshot", "list", ""});
   EXPECT_EQ(list.exit_status, kExitUsage);
   EXPECT_THAT(list.err, HasSubstr("CATALOG: got nothing"));
@@ -109,7 +109,7 @@ TEST(CommandLineTest, WhatIsNotExpectedIsSaidAsTyped) {
   EXPECT_THAT(RunLine({"attend", "shop", "--like", "a", "--shwo", "name"}).err,
               HasSubstr("attendant: not expected: --shwo name (did you mean "
                         "--show?)\nTry `attendant attend --help`."));
-  // One of all commands, with its value.
+  // A flag of all commands, with its value.
   EXPECT_THAT(RunLine({"items", "list", "shop", "--timeot=3"}).err,
               HasSubstr("not expected: --timeot=3 (did you mean --timeout?)"));
   EXPECT_THAT(RunLine({"items", "list", "shop", "bag", "--colour"}).err,
@@ -161,7 +161,7 @@ TEST(CommandLineTest, HalfLivesAreInDaysToo) {
   }
 }
 
-// Whatever the catalog holds: before a server is asked.
+// These fail before a server is asked, whatever the catalog holds.
 TEST(CommandLineTest, FlagsThatExcludeEachOtherAreAMatterOfUsage) {
   const std::vector<std::string> attend = {"attend", "shop", "--like", "a"};
   const std::vector<std::string> rank = {"rank", "shop",      "--candidate",
@@ -197,7 +197,7 @@ TEST(CommandLineTest, FlagsThatExcludeEachOtherAreAMatterOfUsage) {
   }
 }
 
-// A server that takes connections, and says nothing.
+// The server accepts connections and says nothing.
 TEST(CommandLineTest, SilenceForTheWholeTimeoutIsAsNoServer) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {.sin_family = AF_INET,
@@ -217,7 +217,7 @@ TEST(CommandLineTest, SilenceForTheWholeTimeoutIsAsNoServer) {
   EXPECT_THAT(ended.err, HasSubstr("said nothing within 200ms"));
 }
 
-// Candidates by id are as they are given.
+// Candidates given by id are not masked.
 TEST(CommandLineTest, OnlyCandidatesByQueryAreMasked) {
   for (const std::vector<std::string>& mask :
        {std::vector<std::string>{"--filter", "price < 5"},
@@ -248,7 +248,7 @@ TEST(CommandLineTest, AnExceptionIsAnErrorInJsonToo) {
   EXPECT_EQ(context.exit_status(), kExitRefused);
 }
 
-// Before the fit, which takes its time.
+// The names are checked before the fit, which may take long.
 TEST(CommandLineTest, AFitHasNamesThatACatalogTakes) {
   const std::string events = "/missing/events.csv";
   const std::string out = ::testing::TempDir();
@@ -284,7 +284,7 @@ TEST(CommandLineTest, NoColumnOfTimesIsSaidByNothing) {
   EXPECT_THAT(ended.err, HasSubstr("/missing/events.csv"));
 }
 
-// Last: what was printed takes the place of an error in JSON.
+// The last tests: Context prints no error in JSON after other output.
 std::string HelpOf(std::vector<std::string> words) {
   words.push_back("--help");
   CaptureStdout();
@@ -338,7 +338,7 @@ TEST(CommandLineTest, HelpSaysWhatFlagsTake) {
               HasSubstr("\n  --combine {sum,sum_over_sqrt_count,unit}\n"
                         "                              How examples combine."));
   EXPECT_THAT(HelpOf({"attend"}), HasSubstr("\n  --temperature NUMBER "));
-  // But for headings of choices, and the examples.
+  // Headings with choices, and examples, may be longer.
   const std::string flags = help.substr(0, help.find("Examples:"));
   for (const absl::string_view line : absl::StrSplit(flags, '\n')) {
     EXPECT_LE(line.size(), 80u) << line;

@@ -47,7 +47,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// The finding about `subject`, which must be there.
+// Returns the finding about `subject`, which must exist.
 Finding About(const std::vector<Finding>& findings,
               const std::string& subject) {
   for (const Finding& finding : findings) {
@@ -152,7 +152,7 @@ TEST_F(MachineTest, OpenFilesAreThoseOfTheServersProcess) {
   EXPECT_EQ(ExamineOpenFiles(42, root_.path()).value_or(Finding()).text,
             "any number of process 42");
   EXPECT_FALSE(ExamineOpenFiles(43, root_.path()).has_value());
-  // One that runs, as the system itself has it.
+  // A process that runs, by the system's own /proc.
   EXPECT_TRUE(ExamineOpenFiles(getpid()).has_value());
 }
 
@@ -190,7 +190,7 @@ TEST(DataDirectoryTest, TellsFormatsApart) {
   EXPECT_EQ(format("1\n").verdict, Verdict::kOk);
   EXPECT_EQ(format("99\n").verdict, Verdict::kFailure);
   EXPECT_THAT(format("99\n").text, HasSubstr("newer"));
-  // attendantd starts on neither.
+  // attendantd does not start on either.
   EXPECT_EQ(format("one\n").verdict, Verdict::kFailure);
   EXPECT_EQ(format("").verdict, Verdict::kFailure);
 }
@@ -232,7 +232,7 @@ TEST(DataDirectoryTest, OneThatTheServerDoesNotHoldIsNotIts) {
   EXPECT_THAT(holder.advice, HasSubstr("--data-dir"));
 }
 
-// Another user is no reason to take the directory from its owner.
+// The advice for another user is not to take the directory from its owner.
 TEST(DataDirectoryTest, OneOfAnotherUserIsForThatUserToExamine) {
   if (getuid() != 0) GTEST_SKIP() << "only root makes files of others";
   const ScratchDirectory directory;
@@ -258,7 +258,7 @@ TEST(DataDirectoryTest, OneOfAnotherUserIsForThatUserToExamine) {
               "Permission denied: let its owner in: chmod u\\+rwx .*chown");
 }
 
-// Prints what is found out about the files, as a user that may not read all.
+// Prints the finding about the files, as a user that may not read all of them.
 void PrintAboutFilesAsNobody(const std::string& path, uid_t nobody) {
   if (setuid(nobody) != 0) _exit(2);
   const Finding files = About(ExamineDataDirectory(path), "files");
@@ -278,7 +278,7 @@ TEST(DataDirectoryTest, NamesFilesAndFoldersWithoutRights) {
   std::filesystem::create_directories(path + "/lost+found");
   std::ofstream(path + "/FORMAT") << "1\n";
   std::ofstream(path + "/items/uid/CURRENT") << "x";
-  // Out of the directory there may be what it likes.
+  // Files outside of the directory don't matter.
   std::filesystem::create_symlink("/etc/shadow", path + "/keys/elsewhere");
   for (const char* stored :
        {"", "/FORMAT", "/items", "/items/uid", "/items/uid/CURRENT", "/keys"}) {
@@ -288,7 +288,7 @@ TEST(DataDirectoryTest, NamesFilesAndFoldersWithoutRights) {
               ::testing::ExitedWithCode(0),
               "well: 5, which can be read and written");
 
-  // One that may be read alone, and a folder that can't be gone into.
+  // A read-only file, and a folder that can't be entered.
   std::filesystem::permissions(path + "/items/uid/CURRENT",
                                std::filesystem::perms::owner_read);
   EXPECT_EXIT(PrintAboutFilesAsNobody(path, kNobody),
@@ -309,7 +309,7 @@ TEST(DataDirectoryTest, NamesFilesAndFoldersWithoutRights) {
               ::testing::ExitedWithCode(0),
               "failure: 6 of 8 can't be .*, .*, .* and 3 more\n");
 
-  // To root all are open, whoever runs the server.
+  // Root can open all of them, whichever user runs the server.
   const Finding files = About(ExamineDataDirectory(path), "files");
   EXPECT_EQ(files.verdict, Verdict::kSkipped);
   EXPECT_THAT(files.advice, HasSubstr("sudo -u nobody attendant doctor"));
@@ -335,7 +335,8 @@ TEST(ServerTest, OneThatIsNotThereIsAFailureThatSaysWhatToDo) {
   EXPECT_EQ(About(findings, "HTTP port").verdict, Verdict::kWarning);
 }
 
-// Whoever signed it, and though a certificate of the client's is asked for.
+// The certificate needs no trusted issuer, and the server may ask for the
+// client's.
 TEST(ServerTest, TellsWhenTheCertificateEnds) {
   const TestAuthority authority("ours");
   const TestCertificate issued =
@@ -358,10 +359,10 @@ TEST(ServerTest, TellsWhenTheCertificateEnds) {
                        HasSubstr("127.0.0.1:1 shows no certificate")));
 }
 
-// The names that servers are asked for by, as TLS tells them.
+// Collects the names by which clients ask a server in TLS (SNI).
 class AskedFor {
  public:
-  // Of this server, which must not outlive the object.
+  // Watches a server, which must not outlive the object.
   void Watch(httplib::SSLServer& server) {
     SSL_CTX_set_tlsext_servername_arg(server.ssl_context(), this);
     SSL_CTX_set_tlsext_servername_callback(
@@ -404,8 +405,8 @@ TEST(ServerTest, AsksForTheCertificateByTheNameOfTheServer) {
   EXPECT_THAT(asked_for.names(), ElementsAre("localhost", ""));
 }
 
-// The page /readyz of a server whose certificate ends in so long: the words are
-// the server's own, by which the doctor knows them.
+// Returns the page /readyz of a server whose certificate expires after
+// `validity`. The words are the server's, as the doctor recognizes them.
 std::string ReadyWithCertificate(absl::Duration validity) {
   const absl::Time now = absl::Now();
   nlohmann::json page;
@@ -413,7 +414,7 @@ std::string ReadyWithCertificate(absl::Duration validity) {
   return page.dump();
 }
 
-// The server warns of it as well.
+// The server's own warning is left out.
 TEST(ServerTest, ACertificateIsToldOfOnce) {
   const TestAuthority authority("ours");
   const TestCertificate issued =
@@ -460,7 +461,7 @@ TEST(ServerTest, TellsOfTheServersOpenFiles) {
             "31 of 1,200, enough for about 20 catalogs");
 }
 
-// Where it is has nothing to do with it.
+// The advice is about certificates, not about where the port is.
 TEST(ServerTest, AnHttpPortThatIsNotTrustedIsAMatterOfCertificates) {
   const TestAuthority authority("ours");
   const TestAuthority other("other");
@@ -555,7 +556,7 @@ TEST(ServerTest, AWarningOfACertificateNamesThePageOnTls) {
 TEST(ServerTest, ACertificateThatEndsSoonIsToldOf) {
   const absl::Time now = absl::FromUnixSeconds(1767225600);
   constexpr absl::Duration kDay = absl::Hours(24);
-  // From when on the server warns as well.
+  // The server warns from the same time on.
   EXPECT_EQ(ExamineExpiry(now + kExpiryNotice, now).verdict, Verdict::kOk);
   EXPECT_EQ(ExamineExpiry(now + kExpiryNotice - absl::Seconds(1), now).verdict,
             Verdict::kWarning);
@@ -579,7 +580,8 @@ TEST(ServerTest, TheHttpPortOfALoopbackIsAtIPv4s) {
   EXPECT_EQ(DefaultHttpAddress("[::1]:7600"), "127.0.0.1:8600");
 }
 
-// Answers that it is ready, at IPv6's loopback; what the doctor says of it.
+// Returns the doctor's text about a ready server at IPv6's loopback; "" without
+// IPv6.
 std::string ReadyAtIPv6(httplib::Server& server, const std::string& ca_path) {
   server.Get("/readyz", [](const httplib::Request&, httplib::Response& page) {
     page.set_content("{}", "application/json");
@@ -618,7 +620,7 @@ TEST(ServerTest, AnIPv6AddressIsReachedByTls) {
   EXPECT_EQ(text, "ready");
 }
 
-// A catalog a page, with two key fields whose build failed.
+// Lists one catalog on each page, with two key fields whose builds failed.
 class TwoPages final : public v1::CatalogService::Service {
  public:
   grpc::Status ListCatalogs(grpc::ServerContext* /*context*/,

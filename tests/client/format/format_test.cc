@@ -47,7 +47,7 @@ TEST(TextTest, ShortensToColumns) {
   EXPECT_EQ(Shorten("alarm clock", 11), "alarm clock");
   EXPECT_EQ(Shorten("alarm clock", 10), "alarm clo…");
   EXPECT_EQ(Shorten("alarm clock", 7), "alarm…");
-  // A wide character does not fit half.
+  // Half of a wide character does not fit.
   EXPECT_EQ(Shorten("目覚まし", 4), "目…");
   EXPECT_EQ(DisplayWidth(Shorten("目覚まし", 5)), 5);
 }

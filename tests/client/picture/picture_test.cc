@@ -1,5 +1,5 @@
-// Pictures of attention. What the SVG documents of whole replies hold is read
-// by an XML parser in examples/worked/pictures.py.
+// Pictures of attention. examples/worked/pictures.py checks the SVG documents
+// of whole replies with an XML parser.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -92,7 +92,7 @@ TEST(PictureTest, WhatIsNotKnownIsNotNothing) {
   EXPECT_THAT(LinesSvg(map), HasSubstr("stroke=\"#a9c4e6\""));
 }
 
-// 512 x 512 weights are what a server sends at most by head.
+// A server sends at most 512 x 512 weights for a head.
 TEST(PictureTest, ManyWeightsAreDrawnByShade) {
   constexpr std::size_t kSide = 512;
   AttentionMap map;
@@ -123,7 +123,7 @@ TEST(PictureTest, ManyWeightsAreDrawnByShade) {
   const std::string lines = LinesSvg(map);
   EXPECT_THAT(lines, HasSubstr("stroke=\"#d00000\" stroke-width=\"2.5\" "
                                "stroke-opacity=\"1\">\n<path d=\"M"));
-  // What is not known lies below.
+  // Unknown weights are drawn below the others.
   EXPECT_LT(lines.find("stroke=\"#a9c4e6\""), lines.find("stroke=\"#d00000\""));
 }
 
@@ -143,7 +143,7 @@ TEST(PictureTest, ImagesGoFromTheLeastValueToTheGreatest) {
   EXPECT_THAT(ImageSvg(image),
               HasSubstr("fill=\"#ffffff\" shape-rendering=\"crispEdges\" "
                         "class=\"pixel\" data-value=\"3\""));
-  // Nothing positive is black, not divided by.
+  // Without a positive value all is black, and nothing is divided by 0.
   EXPECT_EQ(Brightness(ImageOf({0, 0}, 1), 0), 0);
 }
 

@@ -112,7 +112,7 @@ TEST(AttendReportTest, SaysHowADrawWentAndWhatEarnedIt) {
   EXPECT_THAT(AttendReport(response, {}),
               HasSubstr("is within 1.5 % of the softmax"));
   EXPECT_THAT(report, HasSubstr("drawn with\n"));
-  // Each has its own temperature.
+  // Each head has its own temperature, so the sentence has none.
   EXPECT_THAT(report, HasSubstr("\n2 heads. Weights sum to 1 over the"));
   EXPECT_THAT(report, HasSubstr("1     text"));
   EXPECT_THAT(report, testing::Not(HasSubstr("by head")));

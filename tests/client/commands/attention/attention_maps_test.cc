@@ -171,10 +171,10 @@ TEST(AttentionMapsTest, ColumnsAreTheEventsShownAndWeightsAllThatAreTold) {
   )pb");
   ASSERT_OK_AND_ASSIGN(AttentionMap map, MapOf(request, response, {}, 1));
   EXPECT_THAT(map.columns, ElementsAre("lens", "fins"));
-  // The third event of "swim" is not told; "box" has no second.
+  // "swim" leaves out its third event; "box" has no second one.
   EXPECT_THAT(map.panels[0].weights,
               ElementsAre(0.75, 0.125, testing::IsNan(), 0.5, 1, 0));
-  // Who names all there are knows of none left.
+  // A candidate that names all events leaves none out.
   request.mutable_history()->RemoveLast();
   auto two = response;
   two.mutable_candidates(1)->mutable_events()->RemoveLast();

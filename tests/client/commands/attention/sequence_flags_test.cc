@@ -40,7 +40,7 @@ TEST(SequenceFlagsTest, EventsHaveAnIdAndATime) {
     EXPECT_EQ(event.item_id(), "a=b");
     EXPECT_EQ(event.time().seconds(), 1323388800) << flag;
   }
-  // The wire has years 1 to 9999.
+  // A Timestamp has the years 1 to 9999.
   for (const char* bad :
        {"a", "=2011-12-09", "a=yesterday", "a=", "a=infinite-future", "a=1e300",
         "a=nan", "a=253402300800", "a=10000-01-01", "a=0000-12-31"}) {
@@ -87,7 +87,7 @@ TEST(SequenceFlagsTest, HistoryHasColumnsByName) {
               StatusIs(kInvalid, HasSubstr("(--time-column names another)")));
   columns.customer = "customer_id";
   columns.time = "when";
-  // One customer's file needs no column of them.
+  // A file of one customer's events needs no customer column.
   EXPECT_THAT(
       ReadHistory(file.path(), columns, "7", request),
       StatusIs(kInvalid, HasSubstr("(--customer-column names another)")));

@@ -94,13 +94,13 @@ TEST(SequenceReportTest, AddsUpTheEventsOfAnItem) {
     candidates {
       id: "camera"
       score: 12.5
-      events { index: 0 weight: 0.5 }
-      events { index: 1 weight: 0.25 }
+      events { index: 1 weight: 0.4 }
+      events { index: 0 weight: 0.35 }
       events { index: 2 weight: 0.25 }
     }
   )pb");
   EXPECT_THAT(RankReport(request, response, {}),
-              testing::HasSubstr("  lens 75.0 % in 2 events, fins 25.0 %\n"));
+              testing::HasSubstr("  lens 60.0 % in 2 events, fins 40.0 %\n"));
 }
 
 TEST(SequenceReportTest, ManyEventsTakeSeveralLines) {

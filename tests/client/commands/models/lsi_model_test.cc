@@ -34,8 +34,8 @@ nlohmann::json Example() {
   return nlohmann::json::parse(text.str());
 }
 
-// What `attendant fit lsi --scale` writes of it, for the exponent of s that the
-// scale stands for.
+// Writes what `attendant fit lsi --scale` writes for the example. `exponent` is
+// that of s in the keys for this scale.
 void WriteFit(const ScratchDirectory& directory, const std::string& scale,
               int exponent) {
   const nlohmann::json example = Example();
@@ -133,7 +133,7 @@ TEST(LsiModelTest, RawRowsAttendAsInTheWorkedExample) {
               .9982980905399841, 1e-15);
 }
 
-// The same through multi-head attention itself, in one call.
+// The same by multi-head attention, in one call.
 TEST(LsiModelTest, AttendsOverRawRowsThroughTheModel) {
   const ScratchDirectory directory;
   WriteFit(directory, "none", 0);
@@ -168,7 +168,7 @@ TEST(LsiModelTest, TiedProjectionsAreSymmetric) {
   EXPECT_EQ(model.value_dim(), 0);
 }
 
-// Whatever the keys of the fit were scaled by.
+// The scale of the fit's keys makes no difference.
 TEST(LsiModelTest, EveryScaleOfTheFitGivesTheSameProjection) {
   const nlohmann::json example = Example();
   for (const auto& [scale, exponent] :

@@ -37,7 +37,7 @@ LayoutOptions Heads(std::int64_t head_count) {
   return options;
 }
 
-// The model in core's terms, valid.
+// Converts a valid model to core's type.
 absl::StatusOr<AttentionModel> ImportToCore(const Tensors& tensors,
                                             const LayoutOptions& options) {
   const auto imported = Import(tensors, options);
@@ -75,7 +75,7 @@ Matrix Transposed(const Matrix& matrix) {
   return transposed;
 }
 
-// Self-attention as nn.MultiheadAttention(dim, head_count) is made.
+// The tensors of nn.MultiheadAttention(dim, head_count) for self-attention.
 MultiHeadProjections SquareHeads(std::int64_t dim, std::int64_t head_count) {
   RandomFloats random(1);
   MultiHeadProjections heads;
@@ -152,7 +152,7 @@ Tensors PerHead(const MultiHeadProjections& heads, int first) {
   return tensors;
 }
 
-// Of 3 queries over 4 keys.
+// Attends with 3 queries over 4 keys.
 std::vector<float> OutputsOf(const AttentionModel& model) {
   RandomFloats random(7);
   const Matrix queries = random.Matrix(3, model.query_dim());
@@ -168,7 +168,7 @@ std::vector<float> OutputsOf(const AttentionModel& model) {
   return outputs;
 }
 
-// The same four square layers, however they are kept.
+// The same four square layers in each layout.
 TEST(ModelLayoutTest, EveryLayoutOfTheSameWeightsIsTheSameModel) {
   const MultiHeadProjections heads = SquareHeads(6, 3);
   const AttentionModel want = {heads};
@@ -302,7 +302,7 @@ TEST(ModelLayoutTest, BilinearAndAdditive) {
               StatusIs(kInvalid, HasSubstr("--heads: got 2, want none")));
 }
 
-// Which of them are too large is the server's to say.
+// The server decides which models are too large.
 TEST(ModelLayoutTest, WeightsMayTakeMoreThanAMessageOfDefaultSize) {
   constexpr std::int64_t kSide = 2100;
   ASSERT_OK_AND_ASSIGN(const ImportedModel imported,
@@ -346,7 +346,7 @@ TEST(ModelLayoutTest, TellsWhatItDidNotUse) {
   EXPECT_THAT(got.unused, ElementsAre("norm.weight"));
 }
 
-// Only where heads have the default size must they divide.
+// The head count must divide the width only for heads of the default size.
 TEST(ModelLayoutTest, HeadsMustDivideRowsThatTheyShare) {
   const MultiHeadProjections heads = SquareHeads(8, 1);
   for (const Tensors& tensors : {Packed(heads), Split(heads), Linears(heads)}) {
@@ -381,8 +381,7 @@ TEST(ModelLayoutTest, ShapesTheWrongWayRoundAreNamed) {
                                            "it is transposed")));
 }
 
-// Square matrices pass by their shape, whichever way round they are: only a
-// probe tells.
+// A transposed square matrix has the right shape: only a probe finds it.
 TEST(ModelLayoutTest, SquareMatrixTheWrongWayRoundIsCaughtByAProbe) {
   MultiHeadProjections heads = SquareHeads(4, 2);
   ASSERT_OK_AND_ASSIGN(

@@ -26,7 +26,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 using ::testing::UnorderedElementsAre;
 
-// `answered` took 1, 2, ... ms.
+// Returns a tally of answers that took 1, 2, ... ms.
 Tally TallyOf(std::int64_t answered, std::int64_t aborted) {
   Tally tally;
   for (std::int64_t i = 1; i <= answered; ++i) {
@@ -82,7 +82,7 @@ TEST(JsonReportTest, CarriesWhatGhzReports) {
   std::vector<double> percentages;
   for (const auto& entry : json["latencyDistribution"]) {
     percentages.push_back(entry["percentage"]);
-    // What ghz reads: an int, but for those that it does not know.
+    // ghz reads integers, except for percentages that it does not know.
     EXPECT_EQ(entry["percentage"].is_number_integer(),
               percentages.back() <= 99);
     EXPECT_NEAR(entry["latency"].get<double>(),
@@ -238,7 +238,7 @@ TEST(TextReportTest, AnOpenLoopHasARowForEachKindAndSlice) {
 TEST(TextReportTest, SaysHowSoonRefusalsCame) {
   LoadReport report = Steps();
   EXPECT_THAT(TextReport(report), Not(HasSubstr("refused ms")));
-  // What fails otherwise has no part in it.
+  // Other failures don't count as refusals.
   report.result.total.Add(absl::StatusCode::kResourceExhausted, 3'000'000);
   report.result.total.Add(absl::StatusCode::kUnavailable, 5'000'000);
   report.result.total.Add(absl::StatusCode::kAborted, 9'000'000);
@@ -260,7 +260,7 @@ TEST(HtmlReportTest, HoldsTheDataAndNeedsNothingElse) {
   EXPECT_THAT(page, HasSubstr("<p>Version " ATTENDANT_VERSION
                               ", 2026-01-01T00:00:00Z, catalog bench, "
                               "concurrency 4</p>"));
-  // Nothing is loaded, and no message is markup.
+  // The page loads nothing, and messages are not markup.
   EXPECT_THAT(page, AllOf(Not(HasSubstr(" src=")), Not(HasSubstr(" href=")),
                           Not(HasSubstr("<b>"))));
   const std::string begin = "id=\"report\">";
@@ -292,7 +292,7 @@ TEST(SvgPlotTest, ALogarithmicAxisHasAPowerOfTenAStep) {
   const std::string svg = DrawPlot({{.title = "x"},
                                     {.title = "y", .logarithmic = true},
                                     {{"line", {{0, 0}, {5, 1}, {10, 100}}}}});
-  // 0 has no place; 1 is at the bottom.
+  // A logarithmic axis has no place for 0; 1 is at the bottom.
   EXPECT_THAT(svg, HasSubstr("points=\"405.0,255.0 740.0,"));
   EXPECT_THAT(DrawPlot({{.title = "x"}, {.title = "y"}, {{"none", {}}}}),
               HasSubstr("points=\"\""));
@@ -336,7 +336,7 @@ TEST(LiveViewTest, ShowsRateLatenciesAndErrors) {
   EXPECT_THAT(line, HasSubstr(" ms, 16 under way"));
 }
 
-// A second in which all took 12,345.678 ms and much failed.
+// A second in which every answer took 12,345.678 ms and many requests failed.
 LoadView BusyView() {
   LoadView view;
   for (int i = 0; i < 1000; ++i) {
@@ -362,7 +362,7 @@ TEST(LiveViewTest, NoLineIsWiderThanItsTerminal) {
     for (const std::string& line : LinesOf(text)) {
       EXPECT_LE(DisplayWidth(line), width) << line;
     }
-    // Nothing of the latencies is left out.
+    // All latencies are shown.
     EXPECT_THAT(text,
                 AllOf(HasSubstr("p50 12345.6"), HasSubstr("p99.9 12345"),
                       HasSubstr("max 12345.678 ms\n"), HasSubstr("1 x a b\n")));

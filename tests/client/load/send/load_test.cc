@@ -35,7 +35,8 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::Pair;
 
-// Answers requests from a thread of its own, in the order they were sent.
+// Answers requests on a thread of its own, in the order in which they were
+// sent.
 class FakeServer {
  public:
   using Done = Traffic::Done;
@@ -87,7 +88,7 @@ class FakeServer {
       }
       for (Request& request : requests) {
         {
-          // Answered: its caller may send the next.
+          // The caller may send its next request.
           MutexLock lock(&mutex_);
           --busy_;
         }
@@ -152,7 +153,7 @@ TEST(ClosedLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   EXPECT_LT(result.duration, absl::Seconds(30));
 }
 
-// A refusal that says when to try again.
+// Returns a refusal with a retry delay.
 absl::Status TryAgainIn(std::int64_t seconds) {
   google::rpc::RetryInfo retry_info;
   retry_info.mutable_retry_delay()->set_seconds(seconds);
@@ -167,7 +168,7 @@ TEST(ClosedLoopTest, ACallerWaitsAfterAFailure) {
   ClosedLoopOptions options = Options(2);
   options.duration = 3 * kDelayAfterFailure;
   const LoadResult result = RunClosedLoop(options, {.send = server.Sender()});
-  // At 0, 100 and 200 ms, or later.
+  // Sends at 0, 100 and 200 ms, or later.
   EXPECT_GE(result.total.request_count(), 2);
   EXPECT_LE(result.total.request_count(), 6);
 }
@@ -178,7 +179,7 @@ TEST(ClosedLoopTest, ACallerWaitsAsLongAsTheServerSaysAndNotBeyondTheLoad) {
   });
   const LoadResult result =
       RunClosedLoop(Options(2), {.send = server.Sender()});
-  // The second need not wait at all.
+  // The second caller need not wait.
   EXPECT_GT(result.total.request_count(), 10);
   EXPECT_LT(result.duration, absl::Seconds(30));
 }
@@ -197,7 +198,7 @@ TEST(ClosedLoopTest, AStopEndsTheWaitAfterAFailure) {
   EXPECT_LT(result.duration, absl::Seconds(30));
 }
 
-// A server that stands still from the middle of the load on.
+// The server stops answering in the middle of the load.
 TEST(ClosedLoopTest, WhatIsAnsweredAfterTheEndIsCounted) {
   for (const absl::Status& last :
        {absl::OkStatus(), absl::DeadlineExceededError("no answer")}) {
@@ -213,7 +214,7 @@ TEST(ClosedLoopTest, WhatIsAnsweredAfterTheEndIsCounted) {
     if (last.ok()) {
       EXPECT_GE(result.total.latencies().max_ns(), 300'000'000);
     }
-    // In 0.3 s, not in the 0.2 s that were planned.
+    // The load took 0.3 s, not the 0.2 s planned.
     EXPECT_GE(result.duration, absl::Milliseconds(300));
     EXPECT_LE(result.requests_per_second(), 2 / .3);
   }
@@ -280,14 +281,14 @@ TEST(OpenLoopTest, ALoadThatIsStoppedIsAsLongAsItWas) {
   EXPECT_GE(result.duration, absl::Milliseconds(48));
   EXPECT_LT(result.duration, absl::Seconds(30));
   EXPECT_EQ(result.due_per_second(), 1000);
-  // The second never began.
+  // The second slice never began.
   ASSERT_EQ(result.slices.size(), 1u);
   EXPECT_EQ(result.slices[0].tally.request_count(), 50);
   EXPECT_GE(result.slices[0].duration, absl::Milliseconds(48));
   EXPECT_LE(result.slices[0].duration, result.duration);
 }
 
-// Of the only request, whose answer never comes.
+// The answer to the only request never comes.
 TEST(OpenLoopTest, WhatAStoppedLoadWaitsForIsCancelled) {
   Mutex mutex;
   Traffic::Done waiting;
@@ -306,7 +307,7 @@ TEST(OpenLoopTest, WhatAStoppedLoadWaitsForIsCancelled) {
   const LoadResult result =
       RunOpenLoop(AtRate(20, absl::Milliseconds(50)), traffic);
   EXPECT_EQ(result.total.CountOf(absl::StatusCode::kCancelled), 1);
-  // It had time to be answered.
+  // There was time for the answer.
   EXPECT_GE(result.duration, absl::Milliseconds(900));
 }
 
@@ -317,7 +318,7 @@ TEST(OpenLoopTest, NoRequestThatIsDueLaterKeepsAStoppedLoad) {
   traffic.is_stopped = [&] {
     return TimeSince(begin) > absl::Milliseconds(200);
   };
-  // One each 20 seconds.
+  // A request is due every 20 seconds.
   const LoadResult result =
       RunOpenLoop(AtRate(0.05, absl::Minutes(2)), traffic);
   EXPECT_LE(result.total.request_count(), 1);
@@ -325,8 +326,8 @@ TEST(OpenLoopTest, NoRequestThatIsDueLaterKeepsAStoppedLoad) {
   EXPECT_LT(result.duration, absl::Seconds(15));
 }
 
-// A server that stands still for 100 ms makes all that came meanwhile wait, and
-// each of them says so: no omission that a closed loop would make.
+// When a server pauses for 100 ms, every request due meanwhile has the latency
+// of its wait. A closed loop would omit them (coordinated omission).
 TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
   FakeServer server([](std::int64_t index) {
     if (index == 0) absl::SleepFor(absl::Milliseconds(100));
@@ -335,12 +336,12 @@ TEST(OpenLoopTest, LatencyCountsFromWhenARequestWasDue) {
   const LoadResult result = RunOpenLoop(AtRate(1000, absl::Milliseconds(100)),
                                         {.send = server.Sender()});
   ASSERT_EQ(result.total.answered_count(), 100);
-  // About 1, 2, ... 100 ms.
+  // Latencies are about 1, 2, ... 100 ms.
   EXPECT_GE(result.total.latencies().AtPercentile(50), 40'000'000);
   EXPECT_GE(result.total.latencies().AtPercentile(99), 90'000'000);
 }
 
-// A generator that stands still is no excuse either.
+// Latencies also include a pause of the generator.
 TEST(OpenLoopTest, WhatIsSentLateIsLateAndSaysSo) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   const LoadResult result =
@@ -355,7 +356,7 @@ TEST(OpenLoopTest, WhatIsSentLateIsLateAndSaysSo) {
   EXPECT_GE(result.total.latencies().AtPercentile(90), 10'000'000);
 }
 
-// What was due is not what was done.
+// The rate due is not the rate reached.
 TEST(OpenLoopTest, RatesAreThoseThatTheGeneratorReached) {
   FakeServer server([](std::int64_t) { return absl::OkStatus(); });
   OpenLoopOptions options = AtRate(1, absl::Seconds(1));
@@ -374,7 +375,7 @@ TEST(OpenLoopTest, RatesAreThoseThatTheGeneratorReached) {
     EXPECT_DOUBLE_EQ(slice.answers_per_second(),
                      static_cast<double>(slice.answer_count) / 0.02);
   }
-  // Of 40 that were due in both; one late answer may be the next slice's.
+  // 40 were due in each; one late answer may count in the next slice.
   EXPECT_LE(result.slices[0].answer_count + result.slices[1].answer_count, 11);
 }
 
@@ -477,9 +478,9 @@ TEST(RecorderTest, WhatCanNotWaitIsCountedAndNotSent) {
   EXPECT_EQ(result.total.answered_count(), LoadResult::kMaxWaiting);
 }
 
-// A slow answer makes its own slice no longer, and counts in the later one.
+// A slow answer does not prolong its own slice, and counts in a later one.
 TEST(RecorderTest, SlicesAreAsLongAsPlanned) {
-  // The first slice is over, the second lasts.
+  // The first slice is over; the second is not.
   Recorder recorder({"requests"},
                     RateProfile::Steps({10, 10}, absl::Hours(2)).Slices(),
                     SteadyNow() - absl::ToChronoNanoseconds(absl::Minutes(90)));
@@ -574,7 +575,7 @@ TEST(BackgroundWriterTest, WritesItemsOfTheCatalogAndNewOnesInTurns) {
   EXPECT_EQ(id(0), "load-3-0");
 }
 
-// Takes no item, and says which.
+// An ItemService whose imports refuse every item.
 class RefusingItems final : public v1::ItemService::Service {
  public:
   grpc::Status ImportItems(
@@ -604,7 +605,7 @@ class RefusingItems final : public v1::ItemService::Service {
   absl::Notification refused_two_;
 };
 
-// Says nothing until the client gives up.
+// Does not answer until the client gives up.
 class SilentItems final : public v1::ItemService::Service {
  public:
   grpc::Status ImportItems(
@@ -625,7 +626,7 @@ class SilentItems final : public v1::ItemService::Service {
   absl::Notification heard_;
 };
 
-// A server of this service alone, and a client of it.
+// A server with this service alone, and a client.
 struct Served {
   explicit Served(grpc::Service& service) {
     int port = 0;
@@ -690,7 +691,7 @@ TEST(ClusteredVectorsTest, AreUnitVectorsThatTheSeedDetermines) {
     for (const float component : vectors.Next()) {
       squared_norm += static_cast<double>(component) * component;
     }
-    // 16 components rounded to within 2^-24 of themselves, and a factor too.
+    // 16 components and a factor are each rounded to within 2^-24.
     EXPECT_THAT(squared_norm, DoubleNear(1, 4 * std::ldexp(1.0, -24)));
   }
 }

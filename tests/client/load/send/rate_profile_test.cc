@@ -114,7 +114,7 @@ TEST(RateProfileTest, WhatComesAfterACutIsGone) {
   EXPECT_EQ(ramp[0].last_rate, 15);
 }
 
-// In each tenth of the time as many as the integral of the rate says.
+// Each tenth of the time has as many requests as the integral of the rate says.
 TEST(ScheduleTest, PoissonArrivalsFollowARamp) {
   constexpr int kPieces = 10;
   const RateProfile ramp = RateProfile::Ramp(100, 1900, absl::Seconds(100));

@@ -61,7 +61,7 @@ TEST(VerifyTest, ResultsAddUp) {
   EXPECT_EQ(result.max_logit_difference, 0.5);
 }
 
-// Answers with one item, and exactly only so many times.
+// Answers with one item. Answers exact queries only a limited number of times.
 class FakeAttention final : public v1::AttentionService::Service {
  public:
   explicit FakeAttention(int exact_count) : exact_left_(exact_count) {}
@@ -83,7 +83,7 @@ class FakeAttention final : public v1::AttentionService::Service {
   std::atomic<int> call_count_ = 0;
 };
 
-// A server of one FakeAttention, and a client of it.
+// A server with one FakeAttention, and a client.
 class AnswerCheckerTest : public ::testing::Test {
  protected:
   void Start(int exact_count) {
@@ -125,7 +125,7 @@ TEST_F(AnswerCheckerTest, ChecksThatFailUnderLoadAreCountedAndOthersGoOn) {
       absl::SleepFor(absl::Milliseconds(1));
     }
   }
-  // All were made: none is made up for.
+  // All checks were made under load, so none is added.
   const VerifyResult result = checker.Finish(
       [] { return std::optional<v1::AttendRequest>(std::in_place); });
   EXPECT_EQ(result.query_count, 1);

@@ -21,7 +21,7 @@
 namespace attendant {
 namespace {
 
-// Answers with nothing, or not before the call is cancelled.
+// Answers with an empty message, or not until the call is cancelled.
 class EmptyAttention final : public v1::AttentionService::Service {
  public:
   explicit EmptyAttention(bool is_silent) : is_silent_(is_silent) {}
@@ -39,7 +39,7 @@ class EmptyAttention final : public v1::AttentionService::Service {
   const bool is_silent_;
 };
 
-// A server, which can go and come back, and a sender to it.
+// A server that can stop and start again, and a sender.
 class WireSenderTest : public ::testing::Test {
  protected:
   void StartServer(bool is_silent) {
@@ -87,7 +87,7 @@ TEST_F(WireSenderTest, CancelEndsWhatIsUnderWay) {
   EXPECT_TRUE(absl::IsCancelled(second.get()));
 }
 
-// gRPC would try again after a second, and then ever more rarely.
+// gRPC would reconnect after a second, and then after longer and longer waits.
 TEST_F(WireSenderTest, SeesTheEndOfAnOutageAtOnce) {
   StartServer(/*is_silent=*/false);
   Connect();
@@ -104,7 +104,7 @@ TEST_F(WireSenderTest, SeesTheEndOfAnOutageAtOnce) {
   EXPECT_LT(TimeSince(back), absl::Milliseconds(600));
 }
 
-// A server that takes connections, and no calls of them.
+// A server that accepts connections but no calls.
 class DeafServer {
  public:
   DeafServer() {
@@ -132,7 +132,7 @@ class DeafServer {
   std::unique_ptr<grpc::Server> server_;
 };
 
-// What a server takes of a connection is bounded: more would wait in here.
+// A server limits the calls of a connection: further ones would wait here.
 TEST_F(WireSenderTest, OpensAConnectionWhereTheOthersHaveNoRoom) {
   const DeafServer server;
   port_ = server.port();
@@ -146,7 +146,7 @@ TEST_F(WireSenderTest, OpensAConnectionWhereTheOthersHaveNoRoom) {
   for (std::future<absl::Status>& call : calls) {
     EXPECT_TRUE(absl::IsCancelled(call.get()));
   }
-  // There is room again.
+  // The connections have room again.
   calls.clear();
   for (int i = 0; i < 2 * WireSender::kMaxCalls; ++i) calls.push_back(Send());
   EXPECT_EQ(sender_->connection_count(), 2);
