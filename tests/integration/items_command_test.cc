@@ -362,7 +362,7 @@ TEST_F(AttendantCommandTest, FilesChangeKeysAndLeaveTheRest) {
               AllOf(HasSubstr("replacing 'item1' would remove name, which no "
                               "file gives"),
                     HasSubstr("`attendant items update points --from " + fit +
-                              "` keeps it, and --replace replaces")));
+                              "` keeps them, and --replace replaces")));
   EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
   // Without stored names nothing is lost.
   RunText({"items", "update", "points", "item1", "--unset", "name"});

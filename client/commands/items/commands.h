@@ -1,4 +1,4 @@
-// Items, into a catalog and out of it.
+// The verb `items`: stores, reads, changes, deletes and exports items.
 #ifndef ATTENDANT_CLIENT_COMMANDS_ITEMS_COMMANDS_H_
 #define ATTENDANT_CLIENT_COMMANDS_ITEMS_COMMANDS_H_
 
@@ -9,7 +9,7 @@ namespace attendant {
 // Adds the verb with its flags, help and action. `context` must outlive `app`.
 void AddItemsCommands(CLI::App& app, Context& context);
 
-// Parts of it.
+// Add its subcommands.
 void AddImportCommand(CLI::App& items, Context& context);
 void AddItemsDeleteCommand(CLI::App& items, Context& context);
 void AddItemsExportCommand(CLI::App& items, Context& context);

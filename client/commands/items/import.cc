@@ -138,8 +138,8 @@ std::string RowText(const Rejection& rejection) {
       rejection.id.empty() ? "" : absl::StrCat(" (", rejection.id, ")"));
 }
 
-// Returns the reason without the row's own id and number, for comparison with
-// those of other rows.
+// Returns the reason without the row's own id, for comparison with those of
+// other rows.
 std::string KindOf(const Rejection& rejection) {
   std::string kind = rejection.reason;
   if (!rejection.id.empty()) {
@@ -180,7 +180,7 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
                        const ImportProgress& progress, double seconds,
                        const absl::Status& status) {
   nlohmann::ordered_json json;
-  // A failure has the usual error object, with the counts so far.
+  // A failure has the usual error object in addition to the counts.
   if (!status.ok()) {
     json = nlohmann::ordered_json::parse(ErrorJson(status));
   }
@@ -202,7 +202,8 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
          "\n";
 }
 
-// "Stored 8 items in films, in 2.5 s (3 a second)."
+// Returns "Stored 8 items in films, in 2.5 s (3 per second).", without the rate
+// if the time is short.
 std::string StoredText(std::int64_t count, const std::string& catalog,
                        double seconds) {
   std::string text =
@@ -238,8 +239,8 @@ absl::Status CheckLosses(Client& client, const v1::Catalog& catalog,
       absl::StrCat(flags.items.empty()
                        ? absl::StrCat("`attendant items update ", flags.catalog,
                                       ShellFlags(flags.inputs),
-                                      "` keeps it, and --replace")
-                       : "add it to the file, or --replace",
+                                      "` keeps them, and --replace")
+                       : "add them to the file, or --replace",
                    " replaces such items all the same"));
 }
 

@@ -32,8 +32,8 @@
 namespace attendant {
 namespace {
 
-// The dimension of keys of `field`, or of values if it is empty; nothing if
-// there is no such field.
+// Returns the dimension of keys of `field`, or of values if `field` is empty;
+// nothing if there is no such field.
 std::optional<std::int64_t> DimensionOf(const v1::CatalogSchema& schema,
                                         const std::string& field) {
   if (field.empty()) return schema.value_dimension();
@@ -47,7 +47,8 @@ constexpr absl::string_view kOpaqueValue = "opaque_value";
 // Doubles below it hold every integer.
 constexpr double kMaxExactDouble = 9007199254740992;
 
-// The position of the column of ids, or columns.size() if there is none.
+// Returns the position of the column of ids, or columns.size() if there is
+// none.
 std::size_t FindIdColumn(std::span<const std::string> columns) {
   for (const char* name : {"id", "item_id"}) {
     const auto found = std::find(columns.begin(), columns.end(), name);
@@ -58,7 +59,7 @@ std::size_t FindIdColumn(std::span<const std::string> columns) {
   return columns.size();
 }
 
-// A text as a shell reads it: in quotes, unless it is plain.
+// Quotes a text for a shell, unless it is plain.
 std::string ShellWord(const std::string& text) {
   const bool is_plain = absl::c_all_of(text, [](char c) {
     return absl::ascii_isalnum(c) || absl::StrContains("_-./=:,+", c);

@@ -32,12 +32,12 @@ struct ImportInputs {
   bool partial = false;
 };
 
-// A text as JSON of an attribute's type, for ToAttribute: true, false and
-// numbers without quotes, a list of texts as a JSON array. A text that is not
-// of the type comes back as a string.
+// Converts a text to JSON of an attribute's type, for ToAttribute: true, false,
+// numbers, or a list of texts written as a JSON array. Returns the text as a
+// string if it is not of the type.
 nlohmann::json ValueOfText(const std::string& text, v1::AttributeType type);
 
-// The inputs as flags in the words of a shell, with a space before each.
+// Returns the inputs as flags, quoted for a shell, with a space before each.
 std::string ShellFlags(const ImportInputs& inputs);
 
 struct InputOptions {

@@ -87,7 +87,8 @@ absl::Status Wrong(const nlohmann::json& got, absl::string_view want) {
       absl::StrCat("got ", got.type_name(), ", want ", want));
 }
 
-// The list of numbers of a vector: itself, or within ProtoJSON's objects.
+// Returns the list of numbers of a vector: `value` itself, or the list within
+// ProtoJSON's objects.
 const nlohmann::json& ListOf(const nlohmann::json& value) {
   if (value.is_object() && value.size() == 1 && value.contains("floats")) {
     const nlohmann::json& floats = value["floats"];
@@ -195,7 +196,7 @@ bool IsBlank(const std::string& line) {
   return absl::StripAsciiWhitespace(line).empty();
 }
 
-// The items of a reply of `items get --json`, whose first line is a brace.
+// Reads the items of a reply of `items get --json`, whose first line is "{".
 absl::StatusOr<nlohmann::json> ItemsOfReply(const std::string& path) {
   ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   std::string text;

@@ -103,8 +103,8 @@ struct ListFlags {
   bool all = false;
 };
 
-// Prints pages as they come, so that a large catalog needs no memory here; as
-// JSON one document at the end.
+// Prints each page at once, so that a large catalog takes no memory here. JSON
+// is printed as one document at the end.
 class ItemPrinter {
  public:
   explicit ItemPrinter(const Context& context) : context_(context) {}
@@ -127,11 +127,11 @@ class ItemPrinter {
     if (context_.json) {
       Print(ToJsonWithout(all_, {"keys", "opaqueValue"}));
     } else if (!next_page_token.empty()) {
-      Note(absl::StrCat("There is more: --page-token ", next_page_token,
+      Note(absl::StrCat("There are more items: --page-token ", next_page_token,
                         ", or --all."));
     } else if (item_count_ == 0) {
       Print(
-          "There are no items. `attendant items import --help` tells how to "
+          "There are no items. `attendant items import --help` says how to "
           "store some.\n");
     }
   }
@@ -149,7 +149,7 @@ absl::Status ListItems(const ListFlags& flags, const Context& context) {
   request.set_page_size(flags.page_size);
   request.set_page_token(flags.page_token);
   request.set_state_token(flags.token);
-  // Vectors would drown the rest; `items get` shows them.
+  // Leaves out vectors, which `items get` shows: they would hide the rest.
   request.mutable_read_mask()->add_paths("attributes");
   ItemPrinter printer(context);
   do {
@@ -165,7 +165,7 @@ void AddGet(CLI::App& items, Context& context) {
   auto flags = std::make_shared<GetFlags>();
   CLI::App* get = items.add_subcommand(
       "get",
-      "Show items with keys, attributes and the sequence of their last "
+      "Show items with their keys, attributes and the sequence of their last "
       "write");
   get->add_option("CATALOG", flags->catalog, "The catalog")->required();
   AddItemIds(*get, flags->ids)->required();
@@ -179,15 +179,15 @@ void AddGet(CLI::App& items, Context& context) {
 void AddListItems(CLI::App& items, Context& context) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* list = items.add_subcommand(
-      "list", "List items and their attributes in the order of ids");
+      "list", "List items and their attributes, ordered by id");
   list->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  list->add_option("--page-size", flags->page_size, "Items a page")
+  list->add_option("--page-size", flags->page_size, "Items per page")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   list->add_option("--page-token", flags->page_token,
-                   "Where to go on, as the page before said")
+                   "Where to continue, as the previous page printed")
       ->type_name("TOKEN");
-  list->add_flag("--all", flags->all, "All pages");
+  list->add_flag("--all", flags->all, "List all pages");
   AddTokenFlag(*list, flags->token);
   list->footer(
       "Examples:\n"

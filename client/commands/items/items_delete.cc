@@ -96,7 +96,7 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
       ->needs(filter);
   command
       ->add_flag("--yes", flags->yes,
-                 "Don't ask for confirmation, as is done on a terminal")
+                 "Don't ask for confirmation; it is asked only on a terminal")
       ->needs(filter);
   command
       ->add_option("--if-sequence", flags->if_sequence,

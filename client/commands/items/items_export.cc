@@ -65,20 +65,21 @@ void AddItemsExportCommand(CLI::App& items, Context& context) {
   CLI::App* command = items.add_subcommand(
       "export", "Write all items to a file, for `items import --items`");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
-  command->add_option("FILE", flags->path, "The file to be made")->required();
+  command->add_option("FILE", flags->path, "The file to write")->required();
   command->footer(
       "Examples:\n"
       "  attendant items export shop shop.jsonl\n"
       "  attendant items import shop2 --items shop.jsonl\n\n"
-      "A line an item, in the order of ids:\n"
+      "One line per item, ordered by id:\n"
       "  {\"id\": \"...\", \"keys\": {\"FIELD\": [0.5, ...]}, \"value\": [1, "
       "...],\n"
       "   \"attributes\": {\"NAME\": ...}, \"opaque_value\": \"base64\"}\n"
-      "Numbers come back as they were, to the bit. Of items that are written "
-      "meanwhile some\n"
-      "may be as they were before, others not: a snapshot (`attendant snapshot "
-      "export`) has\n"
-      "all of one moment, and models and settings too.");
+      "An import restores every number to the bit. Writes during the export "
+      "may "
+      "be in the file\n"
+      "or not. A snapshot (`attendant snapshot export`) holds one moment, with "
+      "models and\n"
+      "settings.");
   command->final_callback([flags, &context] {
     context.Run([&](const Context& c) { return Export(*flags, c); });
   });

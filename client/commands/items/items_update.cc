@@ -163,7 +163,7 @@ absl::Status NameUpdated(const absl::Status& status, const std::string& catalog,
   return named;
 }
 
-// Changes of each item what the files have of it, and leaves the rest.
+// Changes the parts of items that the files give.
 absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
                              const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());

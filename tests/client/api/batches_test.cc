@@ -22,7 +22,8 @@ using ::testing::Pair;
 
 using Batches = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
-// Sends to a server that takes `most` and says so of `field`; those it took.
+// Sends to a server that accepts at most `most` items and names `field` when it
+// refuses more. Appends the accepted ranges to `taken`.
 absl::Status Send(std::int64_t count, std::int64_t most,
                   absl::string_view field, Batches& taken) {
   return SendInBatches(count, [&](std::int64_t begin, std::int64_t end) {
@@ -90,7 +91,7 @@ TEST(BatchesTest, MayEndSooner) {
 
 TEST(BatchesTest, OtherErrorsEndThem) {
   Batches taken;
-  // Of one item, whose id is too long for any batch.
+  // A limit that no batch size meets, as of one id that is too long.
   EXPECT_EQ(FieldOf(Send(300, 0, "items", taken)), "items");
   EXPECT_EQ(FieldOf(Send(300, 100, "items[3].id", taken)), "items[3].id");
   EXPECT_THAT(taken, IsEmpty());

@@ -1,4 +1,4 @@
-// The client against a small server of the test's own.
+// Tests of the client against a small server in this process.
 #include "client/api/client.h"
 
 #include <gmock/gmock.h>
@@ -36,8 +36,8 @@ using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Is not available for the first `failure_count` calls, or tells them to come
-// back later, or never.
+// Fails the first `failure_count` calls: as Unavailable or, after PushBack,
+// with the delay after which to retry, or with the advice not to.
 class Flaky {
  public:
   explicit Flaky(int failure_count) : failures_left_(failure_count) {}
@@ -51,12 +51,13 @@ class Flaky {
     context->AddTrailingMetadata("grpc-retry-pushback-ms", push_back_);
     return {grpc::StatusCode::RESOURCE_EXHAUSTED, "no room"};
   }
-  // Failures are RESOURCE_EXHAUSTED from now on, with this push back.
+  // Makes failures RESOURCE_EXHAUSTED from now on, with this push-back in
+  // milliseconds; a negative one forbids retries.
   void PushBack(const std::string& push_back) {
     MutexLock lock(&mutex_);
     push_back_ = push_back;
   }
-  // The next calls.
+  // Fails the next `failure_count` calls.
   void Fail(int failure_count) {
     MutexLock lock(&mutex_);
     failures_left_ = failure_count;
@@ -126,7 +127,8 @@ class FakeAttention : public v1::AttentionService::Service {
   }
 };
 
-// Acknowledges each message, refuses items named "bad", and ends where told.
+// Acknowledges each message, refuses items named "bad", and ends the stream
+// where it is told to.
 class FakeItems : public v1::ItemService::Service {
  public:
   explicit FakeItems(Flaky& flaky) : flaky_(flaky) {}
@@ -298,7 +300,7 @@ TEST_F(ClientTest, ComesBackWhenAServerWithoutRoomSaysSo) {
   const SteadyTime start = SteadyNow();
   EXPECT_OK(client_->GetCatalog({}));
   EXPECT_EQ(flaky_.call_count(), 3);
-  // gRPC counts in whole milliseconds.
+  // gRPC rounds to whole milliseconds.
   EXPECT_GE(TimeSince(start), absl::Milliseconds(598));
 }
 
@@ -309,7 +311,7 @@ TEST_F(ClientTest, StaysAwayWhenTold) {
   EXPECT_EQ(flaky_.call_count(), 1);
 }
 
-// Where most calls fail, trying again would be most of the load.
+// If most calls fail, retries would make up most of the load.
 TEST_F(ClientTest, RetriesNoMoreWhereHardlyAnythingSucceeds) {
   flaky_.PushBack("0");
   constexpr int kCalls = 200;
@@ -346,8 +348,8 @@ TEST_F(ClientTest, AttendsWithoutAThread) {
               StatusIs(absl::StatusCode::kNotFound, "no catalog none"));
 }
 
-// The last owner of a channel must not be a thread of gRPC's: the address
-// sanitizer tells.
+// The last owner of a channel must not be one of gRPC's threads; the address
+// sanitizer would report it.
 TEST_F(ClientTest, MayGoAsSoonAsItsLastCallIsDone) {
   for (int i = 0; i < 50; ++i) {
     ASSERT_OK_AND_ASSIGN(auto client, Client::Connect({.server = address_}));
@@ -373,7 +375,7 @@ TEST_F(ClientTest, SaysWhereNoServerAnswers) {
                        AllOf(HasSubstr(address_), HasSubstr("100ms"))));
 }
 
-// As of a process that was stopped: the kernel takes the connection in.
+// A stopped process behaves like this: the kernel accepts the connection.
 TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
   const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -386,7 +388,7 @@ TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
   ASSERT_EQ(getsockname(listener, any, &size), 0);
   const std::string silent =
       absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
-  // Within the first it has not even begun to connect.
+  // The first deadline passes before gRPC begins to connect.
   for (const char* const deadline : {"1us", "200ms"}) {
     Client::Options options = {.server = silent};
     ASSERT_TRUE(absl::ParseDuration(deadline, &options.deadline));
@@ -399,7 +401,7 @@ TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
   close(listener);
 }
 
-// The server of the test has no TLS.
+// The test's server has no TLS.
 TEST_F(ClientTest, AServerThatIsNotTrustedMayBeWithoutTls) {
   const TestAuthority authority("ours");
   const TemporaryFile ca("ca.pem", authority.certificate());
@@ -458,7 +460,7 @@ TEST_F(ClientTest, ImportMessagesStayBelowTheirBytes) {
   EXPECT_THAT(items_.message_sizes(), ElementsAre(3, 3, 3, 1));
 }
 
-// Of a server that takes the least that one may.
+// A client of a server with the lowest possible message size limit.
 class SmallMessagesTest : public ClientTest {
  protected:
   SmallMessagesTest() : ClientTest(64 << 10) {}
@@ -472,7 +474,7 @@ class SmallMessagesTest : public ClientTest {
 
 TEST_F(SmallMessagesTest, ImportsAreSentInSmallerOnes) {
   const auto importer = client_->StartImport("shop", {.batch_item_count = 50});
-  // Messages of 50 small items and of 50 large ones, in turns.
+  // Messages of 50 small and of 50 large items alternate.
   for (int i = 0; i < 300; ++i) {
     ASSERT_OK(importer->Add(
         ItemOf(i % 70 == 0 ? "bad" : "good", i / 50 % 2 == 0 ? 10 : 3000)));
@@ -488,7 +490,7 @@ TEST_F(SmallMessagesTest, ImportsAreSentInSmallerOnes) {
     refused.push_back(failure.item_index());
   }
   EXPECT_THAT(refused, ElementsAre(0, 70, 140, 210, 280));
-  // None came twice.
+  // No item was sent twice.
   const std::vector<int> sizes = items_.message_sizes();
   EXPECT_EQ(std::accumulate(sizes.begin(), sizes.end(), 0), 300);
 }
@@ -512,7 +514,8 @@ TEST_F(SmallMessagesTest, AWriteThatIsTooLargeHasItsReason) {
             kMessageTooLarge);
 }
 
-// Each try of gRPC's takes its time, and halving a batch may meet many.
+// gRPC's retries of a refused message take time, and halving a batch may cause
+// many of them.
 TEST_F(SmallMessagesTest, WhatTheServerTakesIsAskedOnce) {
   flaky_.Fail(0);
   v1::BatchUpsertItemsRequest request;
@@ -520,7 +523,7 @@ TEST_F(SmallMessagesTest, WhatTheServerTakesIsAskedOnce) {
   ASSERT_EQ(ReasonOf(client_->BatchUpsertItems(request).status()),
             kMessageTooLarge);
   *request.mutable_items(0) = ItemOf("half", 70'000);
-  // In which no server is asked.
+  // The deadline is too short for the server to be asked.
   EXPECT_THAT(client_->BatchUpsertItems(request, absl::Nanoseconds(1)),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        AllOf(HasSubstr("--max-message-bytes"),

@@ -74,7 +74,7 @@ TEST(GrpcStatusTest, TellsAnHttpServerFromAGrpcServer) {
   EXPECT_EQ(ReasonOf(not_found), kOtherProtocol);
   EXPECT_TRUE(IsUnreachable(not_found));
   EXPECT_THAT(AdviceOn(not_found), HasSubstr("--server"));
-  // A gateway whose server is away.
+  // A gateway answers like this while its server is unavailable.
   EXPECT_EQ(
       ReasonOf(FromGrpcStatus({grpc::StatusCode::UNAVAILABLE,
                                "Received http2 header with status: 502"})),

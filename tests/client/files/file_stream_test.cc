@@ -59,7 +59,7 @@ TEST(FileStreamTest, ASignalEndsTheProcessAndLeavesNothing) {
   }
 }
 
-// As where progress goes to `| head`.
+// Happens if the output is piped to `head`.
 TEST(FileStreamTest, AClosedPipeEndsTheProcessAndLeavesNothing) {
   const ScratchDirectory directory;
   EXPECT_EXIT(

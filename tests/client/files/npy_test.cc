@@ -27,7 +27,8 @@ std::string Bytes(const std::vector<T>& values) {
                      values.size() * sizeof(T));
 }
 
-// A file by the format's own words: magic, version, length, dictionary, data.
+// Builds a file from the format's specification: magic, version, length,
+// dictionary, data.
 std::string HandMade(int version, const std::string& dictionary,
                      const std::string& data) {
   std::string bytes = "\x93NUMPY";

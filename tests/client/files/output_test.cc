@@ -43,7 +43,7 @@ TEST(OutputTest, WritesAndReplacesFiles) {
 
 TEST(OutputTest, LeavesNothingAsideWhenItFails) {
   const ScratchDirectory temporary;
-  // A directory stands where the second file has to go.
+  // A directory is in the way of the second file.
   std::filesystem::create_directories(temporary / "keys.npy/x");
   const absl::Status status = WriteDirectory(
       temporary.path(),
@@ -68,7 +68,7 @@ TEST(OutputTest, AFileTakesThePlaceOfTheOneBefore) {
   EXPECT_THAT(Names(temporary.path()), ElementsAre("load.html"));
 }
 
-// As on a full disk.
+// Happens on a full disk.
 TEST(OutputTest, AFileThatCanNotBeWrittenLeavesTheOneBefore) {
   const ScratchDirectory temporary;
   const std::string path = WriteIn(temporary, "load.html", "old");
@@ -96,7 +96,7 @@ TEST(OutputTest, ALinkLeadsToTheFileThatIsReplaced) {
 
 TEST(OutputTest, ADeviceStaysWhatItIs) {
   const ScratchDirectory temporary;
-  // Renamed over, it would be no link to a device any more.
+  // A rename would replace the link to the device by a file.
   const std::string path = temporary / "null";
   std::filesystem::create_symlink("/dev/null", path);
   EXPECT_OK(CheckWritableFile(path));

@@ -30,7 +30,7 @@ absl::StatusOr<SafetensorsFile> OpenHeader(const std::string& header,
   return Open(SafetensorsBytes(header, data));
 }
 
-// Of the one tensor "t".
+// Writes a file with one tensor "t" and reads it.
 absl::StatusOr<std::vector<float>> ReadOne(const std::string& dtype,
                                            std::vector<std::int64_t> shape,
                                            const std::string& bytes) {
@@ -63,7 +63,7 @@ TEST(SafetensorsTest, ReadsDoubles) {
       StatusIs(kInvalid, HasSubstr("tensor t: component 0: got 1e+39")));
 }
 
-// Every finite binary16 and bfloat16 against their definitions.
+// Compares every finite binary16 and bfloat16 with its definition.
 TEST(SafetensorsTest, ReadsEveryHalf) {
   std::vector<std::uint16_t> bits;
   std::vector<float> want;
@@ -110,7 +110,7 @@ TEST(SafetensorsTest, WhatIsNotFiniteIsNamed) {
   EXPECT_THAT(ReadOne("F64", {2}, BytesOf<double>({0, INFINITY})), refused);
 }
 
-// Tensors that nobody asks for may be of any type.
+// Tensors that are not read may have any type.
 TEST(SafetensorsTest, OtherTypesAreRefusedWhenRead) {
   ASSERT_OK_AND_ASSIGN(
       const SafetensorsFile file,
@@ -173,7 +173,7 @@ TEST(SafetensorsTest, TensorsThatShareBytesAreRefused) {
         R"(}, "c": {"dtype": "F32", "shape": [0], "data_offsets": [4, 4]}})");
   };
   const std::string data(16, '\0');
-  // Empty ones have none to share.
+  // Empty tensors share no bytes.
   EXPECT_OK(OpenHeader(header("[8, 16]"), data));
   EXPECT_THAT(
       OpenHeader(header("[7, 15]"), data),
@@ -197,7 +197,7 @@ TEST(SafetensorsTest, NamesThatAreThereTwiceAreRefused) {
               "data_offsets": [0, 8]}})",
           data),
       StatusIs(kInvalid, HasSubstr("an object with two members \"shape\"")));
-  // Each object has names of its own.
+  // The same name may appear in different objects.
   EXPECT_OK(OpenHeader(
       R"({"shape": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}})",
       data));
@@ -209,8 +209,8 @@ TEST(SafetensorsTest, HeadersThatLieAreRefusedBeforeTheyAreBelieved) {
   EXPECT_THAT(Open(bytes), StatusIs(kInvalid, HasSubstr("want at most 2")));
 }
 
-// Every byte changed, every length: the file is refused, or what is read lies
-// within it. The sanitizers see a read past the end.
+// Changes every byte, and truncates to every length: the file is refused, or
+// all reads stay within it. Sanitizers would report a read past the end.
 TEST(SafetensorsTest, NoDamageIsReadPastTheEnd) {
   const std::string bytes =
       SafetensorsBytes({F32Tensor("a", {2}, {1, 2}),

@@ -62,7 +62,7 @@ TEST(TensorFilesTest, RefusesWhatItCannotTell) {
               StatusIs(kInvalid, AllOf(HasSubstr(two), HasSubstr(one))));
 }
 
-// A shape is asked for before its bytes are.
+// The size is checked by the shape, before any data are read.
 TEST(TensorFilesTest, TooLargeAnArrayIsNotRead) {
   const TemporaryFile file(
       "m.safetensors",

@@ -1,4 +1,4 @@
-// CSV, JSON lines and ids.
+// Tests of CSV, JSON Lines and id files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -27,7 +27,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// Rows as "number@line:field|field".
+// Returns the rows as "number@line:field|field".
 absl::StatusOr<std::vector<std::string>> Rows(
     const std::string& path, const std::vector<std::string>& columns) {
   std::vector<std::string> rows;
@@ -41,7 +41,7 @@ absl::StatusOr<std::vector<std::string>> Rows(
   return rows;
 }
 
-// The bytes of a gzip file.
+// Returns the text as the bytes of a gzip file.
 std::string Gzip(const std::string& text) {
   z_stream stream = {};
   EXPECT_EQ(
@@ -97,7 +97,7 @@ TEST(CsvTest, ReadsGzipAndRefusesEveryTruncationOfIt) {
   const TemporaryFile whole("items.csv.gz", packed);
   ASSERT_OK_AND_ASSIGN(const auto rows, Rows(whole.path(), {"id"}));
   EXPECT_THAT(rows, ElementsAre("1@2:a", "2@3:b"));
-  // Of the two magic bytes, one or none is plain text.
+  // With less than the two magic bytes, the file is read as plain text.
   for (std::size_t size = 0; size < packed.size(); ++size) {
     const TemporaryFile file("items.csv.gz", packed.substr(0, size));
     EXPECT_THAT(Rows(file.path(), {"id"}),
@@ -201,7 +201,7 @@ TEST(JsonLinesTest, NamesTheLineThatIsNoObject) {
   }
 }
 
-// Deep values overflowed the stack where they were copied.
+// Copies of deep values used to overflow the stack.
 TEST(JsonLinesTest, NamesTheLineThatIsNestedTooDeep) {
   const auto nested = [](int depth) {
     const auto inner = static_cast<std::size_t>(depth - 1);
@@ -223,7 +223,7 @@ TEST(JsonLinesTest, NamesTheLineThatIsNestedTooDeep) {
   const std::string error = ": line 2: nested more than 32 levels deep";
   EXPECT_EQ(read("{}\n" + nested(kMaxJsonDepth + 1)), error);
   EXPECT_EQ(read("{}\n" + nested(70000)), error);
-  // Not closed either.
+  // The same without closing brackets.
   EXPECT_EQ(read("{}\n{\"l\":" + std::string(70000, '[')), error);
 }
 

@@ -79,7 +79,7 @@ TEST(ModelDirectoryTest, AnotherDirectoryIsNoFit) {
   }
 }
 
-// Which of them are too large is the server's to say.
+// The server decides which encoders are too large.
 TEST(ModelDirectoryTest, EncodersOfAnySizeAreRead) {
   constexpr int kLargeDim = 4096;
   TextEncoderParts parts;
@@ -98,7 +98,7 @@ TEST(ModelDirectoryTest, EncodersOfAnySizeAreRead) {
   EXPECT_GT(wire.ByteSizeLong(), 16u << 20);
 }
 
-// Hence what `fit text` says of its size is true of a request.
+// Hence the size that `fit text` reports holds for a request, too.
 TEST(ModelDirectoryTest, EncoderIsNoLargerOnTheWireThanInItsFile) {
   for (const std::size_t term_size : {1, 127, 128, 5000}) {
     TextEncoderParts parts;

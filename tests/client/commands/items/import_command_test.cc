@@ -1,4 +1,4 @@
-// `attendant items import` against a small server of the test's own.
+// Tests of `attendant items import` against a small server in this process.
 #include <gmock/gmock.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
@@ -26,7 +26,7 @@ using ::testing::Not;
 using ::testing::internal::CaptureStdout;
 using ::testing::internal::GetCapturedStdout;
 
-// Tells of the catalog once.
+// Answers GetCatalog once and fails later calls.
 class OnceToldCatalogs : public v1::CatalogService::Service {
  public:
   grpc::Status GetCatalog(grpc::ServerContext*, const v1::GetCatalogRequest*,
@@ -61,7 +61,7 @@ class TakingItems : public v1::ItemService::Service {
   }
 };
 
-// What was replaced is counted after all is stored.
+// The count of replaced items is read after all items are stored.
 TEST(ImportCommandTest, AServerThatGoesAfterTheLastItemFailsNoImport) {
   OnceToldCatalogs catalogs;
   TakingItems items;
@@ -84,7 +84,7 @@ TEST(ImportCommandTest, AServerThatGoesAfterTheLastItemFailsNoImport) {
   CaptureStdout();
   EXPECT_EQ(RunCommandLine(static_cast<int>(words.size()), argv.data()),
             kExitOk);
-  // A rate of one item would tell nothing.
+  // The rate of a short import would be meaningless.
   EXPECT_THAT(GetCapturedStdout(), AllOf(HasSubstr("Stored 1 item in points"),
                                          Not(HasSubstr("per second"))));
   server->Shutdown();

@@ -50,7 +50,7 @@ class ImportRowsTest : public ::testing::Test {
     return File(name, NpyBytes(values, dim));
   }
 
-  // A directory as a fit writes it.
+  // Writes a directory as a fit does.
   std::string Fit(const std::string& field, const std::string& ids,
                   const std::vector<float>& keys, std::int64_t dim,
                   const std::string& attributes = "") {
@@ -224,7 +224,7 @@ TEST(ToAttributeTest, MomentsMayBeDays) {
   EXPECT_EQ(seconds("2011-12-09"), 1323388800);
   EXPECT_EQ(seconds("2011-12-09T12:50:00Z"), 1323435000);
   EXPECT_EQ(seconds("9999-12-31T23:59:59.5Z"), 253402300799);
-  // A number is as likely a year.
+  // A bare number could be a year or a Unix time.
   for (const char* bad : {"2011", "1323388800", "infinite-past", "noon",
                           "10000-01-01", "9999-12-31T23:59:59-01:00"}) {
     EXPECT_THAT(ToAttribute(nlohmann::json(bad), v1::ATTRIBUTE_TYPE_TIMESTAMP),
@@ -362,7 +362,7 @@ TEST_F(ImportRowsTest, ABadRowLeavesTheOthers) {
   EXPECT_OK(rows->ReadItem(2));
   EXPECT_THAT(rows->ReadItem(3),
               StatusIs(kInvalid, HasSubstr("no file gives this id a key")));
-  // An import tells the row itself.
+  // Next has the row number, so its message does not repeat it.
   ASSERT_OK(rows->Next());
   ASSERT_OK_AND_ASSIGN(const auto second, rows->Next());
   EXPECT_EQ(second->number, 2);

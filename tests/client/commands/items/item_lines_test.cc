@@ -40,7 +40,7 @@ class ItemLinesTest : public ::testing::Test {
     add("added", v1::ATTRIBUTE_TYPE_TIMESTAMP);
   }
 
-  // All rows of a file of this content.
+  // Reads all rows of a file of this content.
   std::vector<SourceRow> Read(const std::string& content) {
     const TemporaryFile file("items.jsonl", content);
     auto lines = ItemLines::Open(file.path(), schema_);
@@ -55,7 +55,7 @@ class ItemLinesTest : public ::testing::Test {
     EXPECT_EQ((*lines)->row_count(), static_cast<std::int64_t>(rows.size()));
     return rows;
   }
-  // Why a line is no item.
+  // Returns why a line is not an item.
   std::string ErrorOf(const std::string& line) {
     const auto rows = Read(line + "\n");
     if (rows.size() != 1) return "other rows";
@@ -121,7 +121,7 @@ TEST_F(ItemLinesTest, WhatIsWrittenComesBack) {
   EXPECT_EQ(shortest, "{\"id\":\"x\"}\n");
 }
 
-// Every float, of all sizes, to the bit.
+// Floats of all magnitudes come back to the bit.
 TEST_F(ItemLinesTest, NumbersComeBackToTheBit) {
   std::vector<float> floats = {0.f,
                                -0.f,
@@ -202,7 +202,7 @@ TEST_F(ItemLinesTest, TellsWhatNoLineBrings) {
       R"({"id": "c", "attributes": {"tags": [], "added": null, "no": 1}})");
   ASSERT_OK_AND_ASSIGN(const auto lines, ItemLines::Open(file.path(), schema_));
   ASSERT_OK_AND_ASSIGN(const UnseenParts unseen, lines->Unseen());
-  // The last line is no item.
+  // The last line is not an item.
   EXPECT_THAT(unseen.paths(),
               ElementsAre("keys.text", "attributes.price", "attributes.tags",
                           "attributes.added", "opaque_value"));
@@ -212,7 +212,8 @@ TEST_F(ItemLinesTest, TellsWhatNoLineBrings) {
   EXPECT_EQ(first->id, "a");
 }
 
-// As `items get --json` prints them, and as its lines are with jq -c.
+// Reads the items of `items get --json`, on lines of their own (jq -c) and in
+// the reply.
 TEST_F(ItemLinesTest, ReadsItemsAsRepliesHaveThem) {
   const std::string item =
       R"({"id": "a", "keys": {"taste": {"floats": {"values": [0.5, 1]}}},)"
