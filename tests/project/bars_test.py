@@ -1,4 +1,4 @@
-"""What the bars of bench/bars.py hold and miss, of measurements made up here."""
+"""Tests which bars of bench/bars.py invented measurements reach and miss."""
 import contextlib
 import io
 import pathlib

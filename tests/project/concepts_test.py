@@ -1,16 +1,16 @@
-"""docs/concepts.md names tests that there are: a file of tests/ in backticks,
-then tests of that file."""
+"""Checks that the tests named in docs/concepts.md exist: a file of tests/ in
+backticks, then tests of that file."""
 import pathlib
 import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# What stands beside a name, as "(27 cases of PyTorch)", is no test.
+# Text in parentheses, such as "(27 cases of PyTorch)", is not a test.
 NAME = re.compile(r"\([^)]*\)|`(\w+_test)`|\b([A-Z][A-Za-z]*[a-z][A-Z]\w*)\b")
 
 
 def missing(cell, tests):
-    """What a cell names and `tests`, file to text, do not have."""
+    """Yields the tests that a cell names and `tests` (file to text) does not have."""
     file = None
     for found in NAME.finditer(cell):
         if found[1]:

@@ -1,6 +1,6 @@
-"""The image's user and group have the numbers that deploy/kubernetes and volumes
-name: what the Dockerfile runs to make them is run into an empty root. For root,
-where there are such programs; others look at the numbers alone."""
+"""Checks that the image's user and group have the ids that deploy/kubernetes and
+volumes use. As root, if useradd exists, it runs the Dockerfile's command in an empty
+root; otherwise it checks only the numbers."""
 
 import os
 import pathlib
@@ -15,7 +15,7 @@ NUMBER = "7600"
 
 
 def dockerfile_lines():
-    """Its instructions, each in one line."""
+    """Returns the instructions, each in one line."""
     text = (ROOT / "deploy/docker/Dockerfile").read_text()
     return text.replace("\\\n", " ").splitlines()
 

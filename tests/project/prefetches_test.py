@@ -1,7 +1,7 @@
-"""Prefetches are asked for where the compiler can't drop them: GCC 12 takes a
-function that only calls __builtin_prefetch for one without effects, so that
-core/kernels/prefetch.h alone may, with an asm that counts as an effect. Kernels
-have _mm_prefetch amid their loops."""
+"""Checks that the compiler can't drop prefetches. GCC 12 treats a function that only
+calls __builtin_prefetch as one without effects, so only core/kernels/prefetch.h may
+call it, with an asm that counts as an effect. Kernels use _mm_prefetch inside their
+loops."""
 
 import pathlib
 import sys
@@ -11,7 +11,7 @@ ONLY = pathlib.Path("core/kernels/prefetch.h")
 
 
 def strays(files):
-    """Of (path, text) pairs, the paths that must not call it and do."""
+    """Returns the paths of (path, text) pairs that call it and must not."""
     return [path for path, text in files
             if path != ONLY and "__builtin_prefetch" in text]
 

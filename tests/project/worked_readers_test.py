@@ -1,5 +1,5 @@
-"""What examples/worked compares with, on texts and pictures of its own: last
-digits may differ, what is wrong may not."""
+"""Tests the comparisons of examples/worked on small texts and pictures: last digits
+may differ, anything else is found."""
 import pathlib
 import re
 import sys
@@ -11,7 +11,7 @@ sys.path.insert(0, str(WORKED))
 import document  # noqa: E402
 import pictures  # noqa: E402
 
-# Of pictures of the same weights.
+# The tolerance for pictures of equal weights.
 SHARE = 2e-3
 
 
@@ -85,7 +85,7 @@ LINES = picture(
     '<line x1="10" x2="50" y1="10" y2="10" stroke="#d00000" '
     'stroke-opacity="1" ', weight_of(0, 0, 0.8), 'line>',
     legend("#ffffff", "#d00000"))
-# A weight of 1 on 0, none on 1, and unknown on 2; of many weights, by shade.
+# Weights by shade: 1 on column 0, none on 1, unknown on 2.
 UNKNOWN = picture(
     text(21, 5, 0), text(31, 5, 1), text(41, 5, 2),
     text(5, 18.5, 0, 'text-anchor="end"'),

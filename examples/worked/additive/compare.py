@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""Asks the same queries of the same items by additive attention and by a dot
+"""Sends the same queries to the same items by additive attention and by a dot
 product, and prints what each had to evaluate.
 
     compare.py          counts, which are the same on every machine
-    compare.py --time   and the time in the engine, which is not: the median of
-                        20 rounds. Of 100,000 items it is the scores' time
+    compare.py --time   also the engine's time, the median of 20 rounds. With
+                        100,000 items it is mainly that of the scores
 """
 import json
 import statistics

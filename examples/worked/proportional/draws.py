@@ -1,10 +1,9 @@
 #!/usr/bin/python3
-"""Draws books in proportion to their weights, and counts.
+"""Draws books in proportion to their weights and counts the draws.
 
-Prints, for each book of the catalog, how often it was drawn beside how often
-it should be; then what the draws say of a reward that we know, each draw
-weighted by the inverse of its logged probability, and the standard error of
-that.
+Prints the weight of each book and how often it was drawn. Then prints estimates of
+a known reward, with each draw weighted by the inverse of its logged probability,
+and their standard errors.
 """
 import json
 import math

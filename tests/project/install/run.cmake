@@ -1,5 +1,4 @@
-# Installs the components attendant and core, and looks whether what is there fits
-# together.
+# Installs the components attendant and core, and checks that the files fit together.
 # cmake -D BUILD_DIR=... -D WORK_DIR=... -D PROTOC=... -P run.cmake
 set(prefix ${WORK_DIR}/prefix)
 file(REMOVE_RECURSE ${WORK_DIR})
@@ -29,7 +28,7 @@ foreach(program attendant attendant-load attendantd)
     COMMAND ${prefix}/bin/${program} --help)
 endforeach()
 
-# What a header of core includes of core is there.
+# Every header of core that a header includes is installed.
 set(headers ${prefix}-core/include/attendant)
 execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_QUIET
   COMMAND ${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${prefix}-core
@@ -49,29 +48,35 @@ foreach(file ${files})
   endforeach()
 endforeach()
 
-# Clients in other languages need no other files.
+# The installed protos are complete: clients in other languages need no other files.
 set(protos ${prefix}/share/attendant/proto)
 file(GLOB_RECURSE files ${protos}/attendant/*.proto)
 execute_process(COMMAND_ERROR_IS_FATAL ANY
   COMMAND ${PROTOC} -I${protos} --descriptor_set_out=${WORK_DIR}/protos ${files})
 
-# Each line of the example is a flag with its default, commented out or not, or
-# names a file; that there is no certificate ends the server before it serves.
+# Each setting of the example, commented out or not, is a flag with its default or
+# names a file. The missing certificate ends the server before it serves.
 file(READ ${prefix}/etc/attendant/attendantd.toml example)
 string(REGEX REPLACE "(^|\n)# ([a-z-]+ = )" "\\1\\2" config "${example}")
 string(REPLACE "/etc/attendant/" "${WORK_DIR}/missing/" config "${config}")
 string(REGEX MATCHALL "\n[a-z-]+ = [^\n]+" settings "${config}")
 file(WRITE ${WORK_DIR}/all.toml "${config}")
-execute_process(RESULT_VARIABLE status OUTPUT_VARIABLE effective
-  ERROR_VARIABLE refusal
+execute_process(RESULT_VARIABLE status OUTPUT_QUIET ERROR_VARIABLE refusal
   COMMAND ${prefix}/bin/attendantd --config ${WORK_DIR}/all.toml
     --data-dir ${WORK_DIR}/store --http-listen none)
 if(NOT status EQUAL 1 OR NOT refusal MATCHES "missing/server.pem can't be read")
   message(FATAL_ERROR "attendantd with the example: ${status}: ${refusal}")
 endif()
+string(REGEX REPLACE "\n(tls-cert|tls-key|auth-tokens) = [^\n]+" "" config
+  "${config}")
+file(WRITE ${WORK_DIR}/all.toml "${config}")
+execute_process(COMMAND_ERROR_IS_FATAL ANY OUTPUT_VARIABLE effective
+  COMMAND ${prefix}/bin/attendantd --config ${WORK_DIR}/all.toml
+    --data-dir ${WORK_DIR}/store --check-config)
 set(count 0)
 foreach(setting ${settings})
-  if(setting MATCHES "^\n(data-dir|http-listen|memory-limit) ")
+  if(setting MATCHES
+      "^\n(data-dir|http-listen|memory-limit|tls-cert|tls-key|auth-tokens) ")
     continue()
   endif()
   string(FIND "\n${effective}" "${setting}\n" position)
@@ -84,7 +89,7 @@ if(count LESS 3)
   message(FATAL_ERROR "the example shows ${count} defaults")
 endif()
 
-# The unit starts what is installed, in the place that it is built for.
+# The unit starts the installed program, in the prefix that it is built for.
 file(STRINGS ${prefix}/lib/systemd/system/attendantd.service start
   REGEX "^ExecStart=")
 if(NOT start MATCHES
@@ -92,7 +97,7 @@ if(NOT start MATCHES
   message(FATAL_ERROR "the unit has ${start}")
 endif()
 
-# The unit may write its StateDirectory alone, below /var/lib whatever the prefix.
+# The unit may write only to its StateDirectory, below /var/lib for any prefix.
 file(STRINGS ${prefix}/lib/systemd/system/attendantd.service state
   REGEX "^StateDirectory=")
 string(REPLACE "StateDirectory=" "/var/lib/" state "${state}")
