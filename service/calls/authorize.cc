@@ -160,6 +160,15 @@ absl::Status CheckRole(const Backend& backend, const Grant& grant,
   return status;
 }
 
+absl::Status NoteScope(const Backend& backend, const Method& method,
+                       absl::Status status) {
+  if (!status.ok()) {
+    backend.authenticator->CountRefusal(AuthRefusal::kCatalogNotAllowed);
+    backend.refusal_log->Note(PathOf(method), status);
+  }
+  return status;
+}
+
 absl::StatusOr<std::shared_ptr<const Grant>> GrantOf(
     const Backend& backend, const grpc::CallbackServerContext& context,
     const Method& method) {
@@ -186,7 +195,7 @@ absl::Status AuthorizeStill(const Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(const std::shared_ptr<const Grant> grant,
                              GrantOf(backend, context, method));
   ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
-  return CheckScope(grant->scope, {catalog});
+  return NoteScope(backend, method, CheckScope(grant->scope, {catalog}));
 }
 
 }  // namespace attendant

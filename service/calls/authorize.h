@@ -99,6 +99,11 @@ std::shared_ptr<const Grant> FindGrant(const Backend& backend,
 absl::Status CheckRole(const Backend& backend, const Grant& grant,
                        const Method& method);
 
+// Returns `status`, the result of CheckScope or CheckRequest; counts and logs
+// it if it is a refusal.
+absl::Status NoteScope(const Backend& backend, const Method& method,
+                       absl::Status status);
+
 // CheckRole and CheckRequest for `grant`, a result of FindGrant.
 template <typename Request>
 absl::Status Authorize(const Backend& backend, const Grant* grant,
@@ -106,7 +111,7 @@ absl::Status Authorize(const Backend& backend, const Grant* grant,
   if (backend.authenticator == nullptr) return absl::OkStatus();
   if (grant == nullptr) return TakenBack(backend, method);
   ATTENDANT_RETURN_IF_ERROR(CheckRole(backend, *grant, method));
-  return CheckRequest(grant->scope, request);
+  return NoteScope(backend, method, CheckRequest(grant->scope, request));
 }
 template <typename Request>
 absl::Status Authorize(const Backend& backend,

@@ -5,6 +5,7 @@
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "service/calls/authorize.h"
+#include "service/calls/methods.h"
 #include "service/calls/page.h"
 #include "service/convert/tokens.h"
 #include "service/handlers/handlers.h"
@@ -28,7 +29,8 @@ absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
   // A scope with only the alias must not suffice: its holder could keep access
   // to the catalog by giving it another alias.
   const std::string catalog = backend.catalogs->Resolve(request.catalog());
-  ATTENDANT_RETURN_IF_ERROR(CheckScope(scope, {catalog}));
+  ATTENDANT_RETURN_IF_ERROR(
+      NoteScope(backend, FindMethod("SetAlias"), CheckScope(scope, {catalog})));
   std::optional<std::string> expected;
   if (request.has_expected_catalog()) expected = request.expected_catalog();
   ATTENDANT_ASSIGN_OR_RETURN(

@@ -27,6 +27,7 @@ enum class AuthRefusal {
   kNoToken,
   kUnknownToken,
   kRoleTooLow,
+  kCatalogNotAllowed,
   kNotForAll,  // at /metrics: the token permits only some catalogs
   kCount
 };

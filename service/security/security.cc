@@ -110,6 +110,7 @@ void Security::WriteMetrics(MetricPage& page) const {
       {"no_token", AuthRefusal::kNoToken},
       {"unknown_token", AuthRefusal::kUnknownToken},
       {"role_too_low", AuthRefusal::kRoleTooLow},
+      {"catalog_not_allowed", AuthRefusal::kCatalogNotAllowed},
       {"not_for_all", AuthRefusal::kNotForAll}};
   for (const auto& [reason, refusal] : kRefusals) {
     const std::int64_t count =

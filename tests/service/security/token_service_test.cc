@@ -22,6 +22,7 @@ namespace attendant {
 namespace {
 
 using ::testing::_;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -377,6 +378,43 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
               IsDenied("models belong to no catalog"));
 }
 
+TEST_F(TokenServiceTest, RefusalsForCatalogsAreCountedAndLogged) {
+  ASSERT_OK_AND_ASSIGN(const auto security, Security::Open(options_.security));
+  options_.listen = "127.0.0.1:0";
+  ASSERT_OK_AND_ASSIGN(server_,
+                       Server::Start(options_, catalogs_.get(), security));
+  ASSERT_OK(As("admin")->CreateCatalog(CatalogNamed("shop")).status());
+  ASSERT_OK(As("admin")
+                ->SetAlias(Parse<v1::SetAliasRequest>(
+                    "alias: 'films-now' catalog: 'shop'"))
+                .status());
+  const auto films = As("films");
+  testing::internal::CaptureStderr();
+  EXPECT_THAT(films->Attend(Query("shop")).status(), IsDenied("got \"shop\""));
+  EXPECT_THAT(films->DeleteModel(Parse<v1::DeleteModelRequest>("name: 'taste'"))
+                  .status(),
+              IsDenied("can't change them"));
+  // What an alias stands for is found by the handler.
+  EXPECT_THAT(films
+                  ->SetAlias(Parse<v1::SetAliasRequest>(
+                      "alias: 'films-2' catalog: 'films-now'"))
+                  .status(),
+              IsDenied("got \"shop\""));
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(security->authenticator()
+                ->refusals()[AuthRefusal::kCatalogNotAllowed]
+                .value(),
+            3);
+  EXPECT_THAT(log, AllOf(HasSubstr("call_refused"),
+                         HasSubstr("/attendant.v1.AttentionService/Attend"),
+                         HasSubstr("/attendant.v1.ModelService/DeleteModel"),
+                         HasSubstr("/attendant.v1.AliasService/SetAlias"),
+                         HasSubstr("the token is for catalogs films,films-*")));
+  MetricPage page;
+  security->WriteMetrics(page);
+  EXPECT_THAT(page.Text(), HasSubstr("reason=\"catalog_not_allowed\"} 3"));
+}
+
 TEST_F(TokenServiceTest, ListsShowATokenItsOwnCatalogs) {
   StartWithCatalogs();
   const auto admin = As("admin");
@@ -668,6 +706,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
   EXPECT_THAT(log, HasSubstr("/attendant.v1.ItemService/ImportItems"));
   EXPECT_THAT(log, HasSubstr("the token was revoked"));
   EXPECT_THAT(log, HasSubstr("the token's is read"));
+  EXPECT_THAT(log, HasSubstr("the token is for catalogs shop"));
 }
 
 // However long after its headers the message comes, which were looked at.
