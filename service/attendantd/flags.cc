@@ -383,13 +383,18 @@ std::string DefaultHttpListen(const std::string& listen) {
 }
 
 std::string ToText(const Flags& flags) {
+  const absl::string_view free_http_port =
+      !flags.http_listen.empty() && PortOf(flags.http_listen) == 0
+          ? "# Port 0 is a free port, which the start prints.\n"
+          : "";
   return absl::StrCat(
       "data-dir = \"", flags.data_dir, "\"\n",                  //
       "auto-ivf-min-count = ", flags.auto_ivf_min_count, "\n",  //
       "memory-limit = ", flags.memory_limit_bytes, "\n",        //
       "listen = \"", flags.server.listen, "\"\n",               //
-      "http-listen = \"", flags.http_listen.empty() ? kNone : flags.http_listen,
-      "\"\n", "workers = ", flags.server.worker_count, "\n",         //
+      free_http_port, "http-listen = \"",
+      flags.http_listen.empty() ? kNone : flags.http_listen, "\"\n",
+      "workers = ", flags.server.worker_count, "\n",                 //
       "max-message-bytes = ", flags.server.max_message_bytes, "\n",  //
       "max-waiting = ", flags.server.max_waiting_count, "\n",        //
       "grace-seconds = ", flags.grace_seconds, "\n",                 //

@@ -100,21 +100,24 @@ absl::Status AddToken(const TokenFlags& flags) {
 
   LockedFile file(flags.path);
   ATTENDANT_RETURN_IF_ERROR(file.Lock());
-  const absl::StatusOr<std::string> before = ReadSmallFile(flags.path);
-  if (!before.ok()) return before.status();
-  const bool ends_line = before->empty() || before->back() == '\n';
-  const std::string added =
-      absl::StrCat(ends_line ? "" : "\n", made.line, "\n");
-  if (before->size() + added.size() > kMaxSmallFileBytes) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(flags.path, " is full: servers read at most ",
-                     kMaxSmallFileBytes, " bytes"));
-  }
-  // Fails on a duplicate name, or if the file was invalid before.
-  const auto table = TokenTable::FromText(absl::StrCat(*before, added));
+  ATTENDANT_ASSIGN_OR_RETURN(const std::string before,
+                             ReadSmallFile(flags.path));
+  const auto table = TokenTable::FromText(before);
   if (!table.ok()) {
     return absl::InvalidArgumentError(
         absl::StrCat(flags.path, ": ", table.status().message()));
+  }
+  if (table->HasName(flags.name)) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "there is a token '", flags.name, "' already; choose another name"));
+  }
+  const bool ends_line = before.empty() || before.back() == '\n';
+  const std::string added =
+      absl::StrCat(ends_line ? "" : "\n", made.line, "\n");
+  if (before.size() + added.size() > kMaxSmallFileBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(flags.path, " is full: servers read at most ",
+                     kMaxSmallFileBytes, " bytes"));
   }
   // Print the token first: a line in the file whose token nobody has seen would
   // only block its name.

@@ -48,6 +48,7 @@ class TokenTable {
   static absl::StatusOr<TokenTable> FromText(absl::string_view text);
 
   bool empty() const { return entries_.empty(); }
+  bool HasName(absl::string_view name) const { return entries_.contains(name); }
 
   // Returns what the token permits; null if it is not in the table. Takes the
   // same time whether or not the name exists, but less for a secret that was

@@ -370,6 +370,23 @@ TEST(FlagsTest, EffectiveConfigurationIsAConfigurationFile) {
   EXPECT_THAT(text, HasSubstr("data-dir = \"/tmp/some dir\""));
 }
 
+TEST(FlagsTest, TheTextSaysThatPortZeroIsAFreePort) {
+  constexpr char kFree[] =
+      "\n# Port 0 is a free port, which the start prints.\n"
+      "http-listen = \"127.0.0.1:0\"\n";
+  const auto parsed = ParseLine({"--listen", "127.0.0.1:65000"});
+  ASSERT_TRUE(std::holds_alternative<Flags>(parsed));
+  const std::string text = ToText(std::get<Flags>(parsed));
+  EXPECT_THAT(text, HasSubstr(kFree));
+  const ScopedFile file(text);
+  const auto again = ParseLine({"--config", file.path()});
+  ASSERT_TRUE(std::holds_alternative<Flags>(again));
+  EXPECT_EQ(ToText(std::get<Flags>(again)), text);
+  const auto fixed = ParseLine({"--listen", "127.0.0.1:7600"});
+  ASSERT_TRUE(std::holds_alternative<Flags>(fixed));
+  EXPECT_THAT(ToText(std::get<Flags>(fixed)), Not(HasSubstr("#")));
+}
+
 TEST(FlagsTest, AFileHoldsAnyDirectoryThatAFlagTakes) {
   for (const char* directory :
        {"it's", "it's here", "a, b", " a ", "[a]", "a=b", "true", "\\n;"}) {
