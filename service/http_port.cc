@@ -8,6 +8,7 @@
 #include "core/base/status.h"
 #include "service/build_metrics.h"
 #include "service/connections/listen_address.h"
+#include "service/log/log.h"
 #include "service/metrics/metric_page.h"
 #include "service/metrics/process_metrics.h"
 #include "service/readiness.h"
@@ -95,6 +96,9 @@ HttpResponse HttpPort::Metrics() const {
   MetricPage page;
   AddBuildMetrics(page);
   AddProcessMetrics(page);
+  page.AddCounter("attendant_log_lines_dropped_total",
+                  "Log lines dropped because stderr did not accept them.",
+                  static_cast<double>(DroppedLogLines()));
   security_->WriteMetrics(page);
   if (const Server* server = server_.load(); server != nullptr) {
     server->WriteMetrics(page);

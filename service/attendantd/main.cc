@@ -1,4 +1,6 @@
 // attendantd: the attention retrieval server.
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -28,9 +30,14 @@
 namespace attendant {
 namespace {
 
+// How long the process waits for a stderr that does not accept its log.
+constexpr absl::Duration kLogPatience = absl::Seconds(1);
+
 constexpr char kListenAdvice[] = "; choose another address with --listen";
 
 int Refuse(const absl::Status& status, absl::string_view advice) {
+  // A stderr that does not accept the log would block this line too.
+  if (!FlushLog(kLogPatience)) return 1;
   const std::string line =
       absl::StrCat("attendantd: ", status.message(), advice, "\n");
   std::fputs(line.c_str(), stderr);
@@ -104,11 +111,12 @@ void Reload(Security& security) {
 }
 
 int Serve(const Flags& flags) {
-  std::fputs(ToText(flags).c_str(), stdout);
-  std::fflush(stdout);
+  // Elsewhere stdout and the JSON log on stderr often end in the same journal.
+  if (isatty(STDOUT_FILENO) == 1) Print(ToText(flags));
   if (const absl::Status status = PrepareProcess(); !status.ok()) {
     return Refuse(status, "");
   }
+  LogInBackground();
   // Shared by both ports.
   const auto security = Security::Open(flags.server.security);
   if (!security.ok()) return Refuse(security.status(), "");
@@ -148,6 +156,8 @@ int Serve(const Flags& flags) {
   }
   if (http != nullptr) http->Show(**server);
   const std::string address = WithPort(flags.server.listen, (*server)->port());
+  // A program that reads the next line may look for the start in the log.
+  FlushLog(kLogPatience);
   std::printf("attendantd ready on %s\n", address.c_str());
   std::fflush(stdout);
   LogEvent(LogLevel::kInfo, "ready", {{"address", address}});
@@ -187,7 +197,9 @@ int Main(int argc, char** argv) {
   const Flags& flags = std::get<Flags>(parsed);
   if (flags.check_config) return CheckConfig(flags);
   SetLogLevel(flags.log_level);
-  return Serve(flags);
+  const int exit_status = Serve(flags);
+  FlushLog(kLogPatience);
+  return exit_status;
 }
 
 }  // namespace

@@ -2,31 +2,26 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
-#include <spdlog/sinks/stdout_sinks.h>
-#include <spdlog/spdlog.h>
+#include <spdlog/async_logger.h>
+#include <spdlog/details/thread_pool.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/base_sink.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <memory>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
-#include "absl/time/time.h"
+#include "core/base/clock.h"
 #include "core/base/status.h"
+#include "service/log/log_limiter.h"
 
 namespace attendant {
 namespace {
-
-spdlog::logger& Logger() {
-  // Never deleted: gRPC threads may log while the process exits.
-  static spdlog::logger* const logger = [] {
-    auto* made = new spdlog::logger(
-        "attendant", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_pattern("%v");
-    made->flush_on(spdlog::level::debug);
-    return made;
-  }();
-  return *logger;
-}
 
 spdlog::level::level_enum SpdlogLevel(LogLevel level) {
   switch (level) {
@@ -61,6 +56,80 @@ std::string Json(absl::string_view text) {
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
+// A line of the log, with its end.
+std::string LogLine(LogLevel level, absl::string_view event,
+                    std::span<const LogField> fields) {
+  std::string line = absl::StrCat(
+      "{\"time\":\"",
+      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
+                       absl::UTCTimeZone()),
+      "\",\"level\":\"", Name(level), "\",\"event\":", Json(event));
+  for (const auto& [name, value] : fields) {
+    absl::StrAppend(&line, ",", Json(name), ":",
+                    value.is_json()
+                        ? value.text()
+                        : Json(value.text().substr(0, kMaxLogTextBytes)));
+  }
+  return line + "}\n";
+}
+
+// The lines that wait for the writing thread. Null: LogEvent writes itself.
+// Never deleted, like the logger.
+std::atomic<spdlog::details::thread_pool*> waiting_lines = nullptr;
+
+// Lines that were logged, and those of them that were written.
+std::atomic<std::int64_t> logged_count = 0;
+std::atomic<std::int64_t> written_count = 0;
+
+// Writes to the descriptor rather than to the stdio stream, whose lock the
+// process takes when it exits: a write that blocks would hold it.
+class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override {
+    Write({message.payload.data(), message.payload.size()});
+    ReportDropped();
+    ++written_count;
+  }
+
+  void flush_() override {}
+
+ private:
+  static void Write(absl::string_view line) {
+    while (!line.empty()) {
+      const ssize_t count = write(STDERR_FILENO, line.data(), line.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count < 0) return;  // as if nobody reads it
+      line.remove_prefix(static_cast<std::size_t>(count));
+    }
+  }
+
+  // Writes the event itself, right where the lines are missing: as one more
+  // line that waits it could drop another.
+  void ReportDropped() {
+    const std::int64_t dropped = DroppedLogLines();
+    if (dropped == reported_ || !IsLogged(LogLevel::kWarning)) return;
+    const bool is_last = waiting_lines.load()->queue_size() == 0;
+    if (!is_last && !limiter_.Admit(SteadyNow()).has_value()) return;
+    const LogField count = {"count",
+                            LogValue::Json(absl::StrCat(dropped - reported_))};
+    Write(LogLine(LogLevel::kWarning, "log_lines_dropped", {&count, 1}));
+    reported_ = dropped;
+  }
+
+  // Used under the lock of base_sink.
+  LogLimiter limiter_{1};
+  std::int64_t reported_ = 0;
+};
+
+// Never deleted: gRPC threads may log while the process exits.
+std::atomic<spdlog::logger*>& CurrentLogger() {
+  static std::atomic<spdlog::logger*> logger =
+      new spdlog::logger("attendant", std::make_shared<StderrSink>());
+  return logger;
+}
+
+spdlog::logger& Logger() { return *CurrentLogger().load(); }
+
 void LogGrpcMessage(gpr_log_func_args* args) {
   LogEvent(LogLevel::kDebug, "grpc", {{"message", args->message}});
 }
@@ -90,18 +159,36 @@ bool IsLogged(LogLevel level) {
 void LogEvent(LogLevel level, absl::string_view event,
               std::span<const LogField> fields) {
   if (!IsLogged(level)) return;
-  std::string line = absl::StrCat(
-      "{\"time\":\"",
-      absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
-                       absl::UTCTimeZone()),
-      "\",\"level\":\"", Name(level), "\",\"event\":", Json(event));
-  for (const auto& [name, value] : fields) {
-    absl::StrAppend(&line, ",", Json(name), ":",
-                    value.is_json()
-                        ? value.text()
-                        : Json(value.text().substr(0, kMaxLogTextBytes)));
+  Logger().log(SpdlogLevel(level), LogLine(level, event, fields));
+  ++logged_count;
+}
+
+void LogInBackground() {
+  static const auto& pool =
+      *new auto(std::make_shared<spdlog::details::thread_pool>(
+          kMaxWaitingLogLines, /*threads_n=*/1));
+  static const auto& logger = *new auto(std::make_shared<spdlog::async_logger>(
+      "attendant", std::make_shared<StderrSink>(), pool,
+      spdlog::async_overflow_policy::overrun_oldest));
+  logger->set_level(Logger().level());
+  waiting_lines.store(pool.get());
+  CurrentLogger().store(logger.get());
+}
+
+std::int64_t DroppedLogLines() {
+  auto* lines = waiting_lines.load();
+  return lines == nullptr ? 0
+                          : static_cast<std::int64_t>(lines->overrun_counter());
+}
+
+bool FlushLog(absl::Duration patience) {
+  const std::int64_t count = logged_count.load();
+  const SteadyTime end = SteadyAfter(patience);
+  while (written_count.load() + DroppedLogLines() < count) {
+    if (SteadyNow() >= end) return false;
+    absl::SleepFor(absl::Milliseconds(1));
   }
-  Logger().log(SpdlogLevel(level), line + "}");
+  return true;
 }
 
 void CaptureLibraryLogs() {

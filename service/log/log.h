@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_SERVICE_LOG_LOG_H_
 #define ATTENDANT_SERVICE_LOG_LOG_H_
 
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 
 namespace attendant {
 
@@ -54,6 +56,22 @@ inline void LogEvent(LogLevel level, absl::string_view event,
                      std::initializer_list<LogField> fields) {
   LogEvent(level, event, std::span(fields.begin(), fields.size()));
 }
+
+// Until LogInBackground is called, LogEvent writes to stderr itself and blocks
+// while stderr does. From then on one thread writes, and LogEvent never blocks:
+// a pipe that nobody reads would otherwise hang every call. At most
+// kMaxWaitingLogLines lines wait; beyond that the oldest are dropped, and once
+// stderr accepts lines again, log_lines_dropped says how many (at most once a
+// second). Call at most once; throws std::system_error if there is no thread.
+inline constexpr std::size_t kMaxWaitingLogLines = 4096;
+void LogInBackground();
+
+// Returns the number of lines dropped so far.
+std::int64_t DroppedLogLines();
+
+// Waits at most `patience` until every line logged before the call is written
+// or dropped. Returns whether that is so.
+bool FlushLog(absl::Duration patience);
 
 // Redirects the logs of gRPC and Protobuf here, at debug level: what they call
 // errors is mostly bad input, which callers are told of anyway.

@@ -65,9 +65,10 @@ ServerProcess::~ServerProcess() {
   close(out_);
 }
 
-// From the log, which outlives what is killed: a call is logged before it is
-// answered, and of many failures in a second at least the first. One without
-// such a line has the code of another failure.
+// From the log, which outlives what is killed, but for lines that were still to
+// be written: a call is logged before it is answered, and of many failures in a
+// second at least the first. One without such a line has the code of another
+// failure.
 void ServerProcess::CheckInternalErrors() {
   if (std::exchange(checked_internal_errors_, true)) return;
   bool found = false;

@@ -1,7 +1,10 @@
 // How attendantd starts, refuses to start, and stops.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <filesystem>
@@ -11,13 +14,20 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "client/api/client.h"
 #include "core/base/clock.h"
 #include "tests/integration/binaries.h"
+#include "tests/integration/process.h"
 #include "tests/integration/requests.h"
 #include "tests/integration/server_process.h"
+#include "tests/support/pseudo_terminal.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_authority.h"
@@ -35,10 +45,13 @@ CommandResult RunServer(const std::string& data_dir) {
       {kAttendantd, "--data-dir", data_dir, "--listen", "127.0.0.1:0"});
 }
 
-TEST(StartupTest, PrintsItsConfigurationAndStopsOnSigterm) {
+// What supervisors collect has no lines of a configuration among those of JSON.
+TEST(StartupTest, PrintsItsAddressesAndStopsOnSigterm) {
   const ScratchDirectory data;
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
-  EXPECT_THAT(server->output(), HasSubstr(data.path()));
+  EXPECT_EQ(server->output(),
+            absl::StrCat("attendantd http on ", server->http_address(),
+                         "\nattendantd ready on ", server->address(), "\n"));
   EXPECT_THAT(server->address(), ::testing::StartsWith("127.0.0.1:"));
   EXPECT_EQ(server->Stop(), 0);
   std::istringstream log(server->log());
@@ -49,6 +62,77 @@ TEST(StartupTest, PrintsItsConfigurationAndStopsOnSigterm) {
     ++line_count;
   }
   EXPECT_GT(line_count, 0);
+}
+
+// Waits until `done` is true; returns whether it was within a minute.
+bool Await(absl::FunctionRef<bool()> done) {
+  const SteadyTime end = SteadyAfter(absl::Minutes(1));
+  while (!done()) {
+    if (SteadyNow() >= end) return false;
+    absl::SleepFor(absl::Milliseconds(10));
+  }
+  return true;
+}
+
+TEST(StartupTest, PrintsItsConfigurationOnATerminal) {
+  const ScratchDirectory data;
+  const ScratchDirectory files;
+  PseudoTerminal terminal(80);
+  if (terminal.stream() == nullptr) GTEST_SKIP() << "no terminals here";
+  const int err = OpenForWriting(files / "err");
+  Process server = Process::Start(
+      {kAttendantd, "--data-dir", data.path(), "--listen", "127.0.0.1:0"},
+      fileno(terminal.stream()), err);
+  close(err);
+  std::string drawn;
+  EXPECT_TRUE(Await([&] {
+    drawn += terminal.Drawn();
+    return absl::StrContains(drawn, "ready on");
+  }));
+  EXPECT_THAT(drawn, HasSubstr(absl::StrCat("data-dir = \"", data.path())));
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(absl::Minutes(1)), 0);
+}
+
+// A pipe that was full blocked each thread that logged, and the end.
+TEST(StartupTest, ServesAndStopsThoughNobodyReadsItsLog) {
+  const ScratchDirectory data;
+  const ScratchDirectory files;
+  const std::string out_path = files / "out";
+  int err[2];
+  ASSERT_EQ(pipe2(err, O_CLOEXEC), 0);
+  // A page.
+  ASSERT_GT(fcntl(err[1], F_SETPIPE_SZ, 1), 0);
+  const int out = OpenForWriting(out_path);
+  Process server =
+      Process::Start({kAttendantd, "--data-dir", data.path(), "--listen",
+                      "127.0.0.1:0", "--log-level", "debug"},
+                     out, err[1]);
+  close(out);
+  close(err[1]);
+  const std::string ready = "attendantd ready on ";
+  ASSERT_TRUE(Await([&] {
+    const std::string output = ReadWholeFile(out_path);
+    const auto at = output.find(ready);
+    return at != std::string::npos && output.find('\n', at) != output.npos;
+  }));
+  const std::string output = ReadWholeFile(out_path);
+  const std::string address(absl::StripAsciiWhitespace(
+      output.substr(output.find(ready) + ready.size())));
+  ASSERT_OK_AND_ASSIGN(
+      const auto client,
+      Client::Connect({.server = address, .deadline = absl::Seconds(20)}));
+  // Each is logged.
+  constexpr int kCalls = 200;
+  for (int i = 0; i < kCalls; ++i) {
+    ASSERT_OK(client->ListCatalogs(v1::ListCatalogsRequest()).status()) << i;
+  }
+  const SteadyTime begin = SteadyNow();
+  server.Signal(SIGTERM);
+  EXPECT_EQ(server.Wait(absl::Minutes(1)), 0);
+  // The log has a second, not the grace of the calls.
+  EXPECT_LT(TimeSince(begin), absl::Seconds(20));
+  close(err[0]);
 }
 
 TEST(StartupTest, WhatItStoresIsNobodyElsesToRead) {
@@ -188,13 +272,10 @@ TEST(StartupTest, HelpThatCannotBeWrittenIsAFailure) {
 // True once the log has `text`, `count` times.
 bool AwaitLog(const ServerProcess& server, absl::string_view text,
               std::size_t count = 1) {
-  const SteadyTime end = SteadyAfter(absl::Minutes(1));
-  while (SteadyNow() < end) {
+  return Await([&] {
     const std::vector<std::string> parts = absl::StrSplit(server.log(), text);
-    if (parts.size() > count) return true;
-    absl::SleepFor(absl::Milliseconds(10));
-  }
-  return false;
+    return parts.size() > count;
+  });
 }
 
 TEST(StartupTest, SighupReadsTheCertificateAndTheTokensAgain) {
@@ -288,7 +369,9 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   EXPECT_EQ(std::filesystem::status(tokens).permissions(), shared);
   const CommandResult again = make_token({"web"});
   EXPECT_EQ(again.exit_status, 1);
-  EXPECT_THAT(again.err, HasSubstr("a token with this name"));
+  EXPECT_EQ(again.err,
+            "attendantd token: there is a token 'web' already; choose another "
+            "name\n");
   // A token that nobody saw does not take its name.
   const CommandResult unseen =
       RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",

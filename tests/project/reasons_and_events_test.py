@@ -41,7 +41,7 @@ def find_reasons(texts):
 
 def find_events(texts):
     for text in texts:
-        for arguments in calls(text, "LogEvent|LogSome|Log"):
+        for arguments in calls(text, "LogEvent|LogLine|LogSome|Log"):
             # Before the fields.
             yield from re.findall(EVENT, arguments.split("{")[0])[:1]
         if "BackgroundChanges::Look" in text:

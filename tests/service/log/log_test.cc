@@ -1,0 +1,119 @@
+#include "service/log/log.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <future>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/time.h"
+
+namespace attendant {
+namespace {
+
+// Generous: sanitizers and a busy machine.
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
+// The smallest pipe there is, as stderr; its reader reads when told to.
+class PipeAsStderr {
+ public:
+  PipeAsStderr() : stderr_(dup(STDERR_FILENO)) {
+    EXPECT_EQ(pipe2(ends_, O_CLOEXEC), 0);
+    EXPECT_GT(fcntl(ends_[1], F_SETPIPE_SZ, 1), 0);
+    dup2(ends_[1], STDERR_FILENO);
+    close(ends_[1]);
+  }
+  // Restores stderr, and returns all lines.
+  std::vector<nlohmann::json> Read() {
+    std::string text;
+    std::thread reader([&] {
+      char bytes[4096];
+      ssize_t count = 0;
+      while ((count = read(ends_[0], bytes, sizeof(bytes))) > 0) {
+        text.append(bytes, static_cast<std::size_t>(count));
+      }
+    });
+    EXPECT_TRUE(FlushLog(kPatience));
+    dup2(stderr_, STDERR_FILENO);
+    reader.join();
+    close(ends_[0]);
+    close(stderr_);
+    std::vector<nlohmann::json> lines;
+    for (const absl::string_view line :
+         absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      lines.push_back(nlohmann::json::parse(line, nullptr, false));
+      EXPECT_TRUE(lines.back().is_object()) << line;
+    }
+    return lines;
+  }
+
+ private:
+  const int stderr_;
+  int ends_[2] = {-1, -1};
+};
+
+class LogTest : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() { LogInBackground(); }
+};
+
+TEST_F(LogTest, AFlushedLineIsWritten) {
+  PipeAsStderr pipe;
+  LogEvent(LogLevel::kInfo, "one", {{"text", "\"quoted\""}});
+  LogEvent(LogLevel::kDebug, "two", {});
+  EXPECT_TRUE(FlushLog(kPatience));
+  const auto lines = pipe.Read();
+  ASSERT_EQ(lines.size(), 1u);
+  EXPECT_EQ(lines[0].value("event", ""), "one");
+  EXPECT_EQ(lines[0].value("level", ""), "info");
+  EXPECT_EQ(lines[0].value("text", ""), "\"quoted\"");
+}
+
+// A pipe that is full blocked every thread that logged.
+TEST_F(LogTest, NobodyWaitsForAPipeThatIsNotReadAndLostLinesAreTold) {
+  const std::int64_t dropped_before = DroppedLogLines();
+  PipeAsStderr pipe;
+  std::int64_t logged = 0;
+  auto logging = std::async(std::launch::async, [&] {
+    const auto log = [&] {
+      LogEvent(LogLevel::kInfo, "line",
+               {{"number", LogValue::Json(absl::StrCat(logged++))}});
+    };
+    // Until the pipe is full.
+    while (FlushLog(absl::Milliseconds(200))) log();
+    for (std::size_t i = 0; i < 2 * kMaxWaitingLogLines; ++i) log();
+  });
+  const bool has_logged = logging.wait_for(absl::ToChronoSeconds(kPatience)) ==
+                          std::future_status::ready;
+  EXPECT_TRUE(has_logged);
+  const std::int64_t dropped = DroppedLogLines() - dropped_before;
+  EXPECT_GE(dropped, static_cast<std::int64_t>(kMaxWaitingLogLines));
+
+  std::int64_t next = 0;
+  std::int64_t told = 0;
+  for (const auto& line : pipe.Read()) {
+    if (line.value("event", "") == "log_lines_dropped") {
+      EXPECT_EQ(line.value("level", ""), "warning");
+      told += line.value("count", 0);
+      // Where they are missing.
+      next += line.value("count", 0);
+    } else {
+      EXPECT_EQ(line.value("number", -1), next);
+      ++next;
+    }
+  }
+  EXPECT_EQ(next, logged);
+  EXPECT_EQ(told, dropped);
+  EXPECT_EQ(DroppedLogLines() - dropped_before, dropped);
+}
+
+}  // namespace
+}  // namespace attendant
