@@ -316,7 +316,8 @@ TEST_F(LoadRunTest, ExitStatusSaysWhatWentWrong) {
   };
   const CommandResult missing = run({"--catalog", "none"});
   EXPECT_EQ(missing.exit_status, 1);
-  EXPECT_THAT(missing.err, HasSubstr("none"));
+  EXPECT_THAT(missing.err,
+              AllOf(HasSubstr("none"), HasSubstr("`attendant-load prepare")));
 
   const auto code_of = [](const CommandResult& result) {
     return nlohmann::json::parse(result.out)["error"]["code"];

@@ -176,6 +176,7 @@ TEST(TextReportTest, HasASummaryAndThePercentiles) {
   EXPECT_THAT(
       text, AllOf(HasSubstr("closed loop: 101 requests in 2.0 s, 51 a second"),
                   HasSubstr("OK 100 ABORTED 1"), HasSubstr("99.99"),
+                  HasSubstr("percentile       ms  slower answers\n"),
                   HasSubstr("100.000"), HasSubstr("1 x broken")));
 }
 
