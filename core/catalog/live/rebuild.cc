@@ -48,10 +48,19 @@ struct Merge {
 struct Lists {
   std::shared_ptr<const IvfTraining> training;  // null: to be trained
   std::vector<std::int32_t> known;              // by merged row; -1: unknown
+  std::uint64_t seed = 0;                       // of the training
 };
 
+// Returns a seed of its own for each field and head (-1: the keys), whose keys
+// may be the same.
+std::uint64_t SeedOf(int field, int head) {
+  constexpr int kMaxHeads = 32;
+  return IvfOptions().seed +
+         static_cast<std::uint64_t>(field * kMaxHeads + head + 1);
+}
+
 Lists ListsOf(const Merge& merge, int field, int head) {
-  Lists lists;
+  Lists lists = {.training = nullptr, .known = {}, .seed = SeedOf(field, head)};
   if (merge.plan.retrains) return lists;
   lists.training = merge.snapshot.TrainingOf(field, head);
   if (lists.training == nullptr) return lists;
@@ -73,6 +82,7 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> BuildIndex(
   switch (HasKeys(keys) ? kind : IndexKind::kFlat) {
     case IndexKind::kIvf: {
       IvfOptions options;
+      options.seed = lists.seed;
       options.training = std::move(lists.training);
       options.known_lists = lists.known;
       options.key_files = files;
@@ -161,7 +171,7 @@ absl::StatusOr<std::vector<std::shared_ptr<const KeyIndex>>> BuildHeadIndexes(
     const KeyProjection projection = HeadProjection(*model, h);
     AlignedBuffer<float> projected;
     Keys head_keys;
-    Lists lists;
+    Lists lists = {.training = nullptr, .known = {}, .seed = SeedOf(field, h)};
     if (snapshot.models[field].model.get() == model) {
       lists = ListsOf(merge, field, h);
       head_keys.reserve(merge.addresses.size());

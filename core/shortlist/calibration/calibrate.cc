@@ -52,7 +52,8 @@ class Calibrator {
       calibration.margins.push_back(margins.MarginFor(recall));
       calibration.blend_margins.push_back(margins.BlendMarginFor(recall));
     }
-    calibration.key_peak = margins.KeyPeak();
+    calibration.far_peak = margins.KeyPeak(.15);
+    calibration.near_peak = margins.KeyPeak(.4);
     // The mean recall of scans that use the margin.
     calibration.recall =
         margins.RecallAt(calibration.MarginsFor(target_recall_)->near);

@@ -32,8 +32,10 @@ struct Calibration {
   static constexpr std::size_t kRecallSteps = 1000;
   std::vector<float> margins = {};
   std::vector<float> blend_margins = {};
-  // SampleMargins::KeyPeak.
-  float key_peak = 0;
+  // The peaks that .15 of the keys do not exceed, nor most of the blends, and
+  // that .4 of the keys do not.
+  float far_peak = 0;
+  float near_peak = 0;
 
   // The margins of a query near keys, and of one that is far from them.
   struct Margins {
@@ -42,8 +44,16 @@ struct Calibration {
   };
   // Returns the margins for a mean recall in (0, 1], rounded up to a step.
   std::optional<Margins> MarginsFor(double wanted) const;
-  // True if a query whose best list has the score `peak` may be a blend.
-  bool IsFar(float peak) const { return peak < key_peak; }
+  // Returns how far from keys a query is whose best list has the score `peak`,
+  // in [0, 1]: 1 from far_peak down, 0 from near_peak up.
+  float FarnessOf(float peak) const {
+    if (peak <= far_peak) return 1;
+    return peak < near_peak ? (near_peak - peak) / (near_peak - far_peak) : 0;
+  }
+  // The margin of such a query.
+  float MarginAt(const Margins& of, float peak) const {
+    return of.near + FarnessOf(peak) * (of.far - of.near);
+  }
   // Returns half of the recall that one list, the fewest that are visited,
   // finds beyond the mean recall `wanted`. Only half, because keys that were
   // not moved may find less than `recalls`, and so may a single list chosen by

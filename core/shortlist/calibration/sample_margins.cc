@@ -109,9 +109,8 @@ float SampleMargins::BlendMarginFor(double recall) const {
                    Quantile(fives_.margins, recall)});
 }
 
-float SampleMargins::KeyPeak() const {
-  constexpr double kFartherKeys = .25;
-  return Quantile(unmoved_.peaks, kFartherKeys);
+float SampleMargins::KeyPeak(double share) const {
+  return Quantile(unmoved_.peaks, share);
 }
 
 double SampleMargins::RecallAt(float margin) const {

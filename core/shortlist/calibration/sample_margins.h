@@ -37,8 +37,8 @@ class SampleMargins {
 
   // The same for blends as well: at least MarginFor(recall). Requires blends.
   float BlendMarginFor(double recall) const;
-  // Returns the peak that three quarters of the keys reach, and few blends.
-  float KeyPeak() const;
+  // Returns the peak that a share of the keys does not exceed.
+  float KeyPeak(double share) const;
 
   // Returns the share of their neighbours that moved keys find within `margin`.
   double RecallAt(float margin) const;

@@ -1,5 +1,7 @@
 #include "core/shortlist/ivf/ivf_index.h"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -48,13 +50,6 @@ std::int64_t ListCount(std::int64_t asked, std::int64_t key_count) {
       static_cast<std::int64_t>(4 * std::sqrt(static_cast<double>(key_count)));
   return std::max<std::int64_t>(1,
                                 std::min(by_root, key_count / kMinRowsPerList));
-}
-
-// The id is not derived from what was learned: two fields may have the same
-// keys but be asked for different things.
-std::uint64_t NewTrainingId() {
-  std::random_device random;
-  return std::uint64_t{random()} << 32 | random();
 }
 
 absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
@@ -201,9 +196,11 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->means = lists.means;
   training->assigner =
       std::make_unique<const ListAssigner>(*lists.means, normalise);
-  training->id = NewTrainingId();
   training->score_kind = score_kind;
   training->seed = options.seed;
+  training->id = XXH3_64bits_withSeed(
+      lists.means->means.data(), lists.means->means.size() * sizeof(float),
+      options.seed + static_cast<std::uint64_t>(score_kind));
   training->key_count = lists.key_count();
   training->square_distance = lists.MeanSquareDistance(normalise);
   training->target_recall = options.target_recall;

@@ -30,8 +30,7 @@ struct IvfTraining {
   std::int64_t key_count = 0;
   double square_distance = 0;  // mean square, to their lists' means
 
-  // Random: no two trainings have the same id, even if they learned from the
-  // same keys.
+  // Differs between trainings with other means, score kinds or seeds.
   std::uint64_t id = 0;
 
   // Knowledge of the lists that a query does not visit. Not null.

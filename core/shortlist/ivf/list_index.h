@@ -147,11 +147,9 @@ class ListIndex : public IvfIndex {
   };
   // The choice of lists for the k best keys.
   ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
-  // Returns Calibration::IsFar of a query with these scores of lists.
-  bool IsFar(std::span<const float> scores) const;
   // Returns the least score of a list that is visited. Requires margins.
   float LeastScore(std::span<const float> scores, const ListChoice& choice,
-                   bool is_far) const;
+                   float peak) const;
   // Sets `lists` to those with scores >= `least`, and more if they hold too few
   // keys.
   void SelectByMargin(std::span<const float> scores, float least,

@@ -32,6 +32,11 @@ void SelectFrom(std::span<const float> numbers, float least, Enough enough,
   }
 }
 
+float PeakOf(std::span<const float> scores) {
+  return ActiveKernels().Max(scores.data(),
+                             static_cast<std::int64_t>(scores.size()));
+}
+
 // Moves the positions of the greatest numbers to the front; the others keep
 // their order, which is that of the lists in memory.
 void BestFirst(std::span<const float> numbers,
@@ -98,15 +103,10 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
           .probe_count = route.probe_count};
 }
 
-bool ListIndex::IsFar(std::span<const float> scores) const {
-  return training_->calibration.IsFar(ActiveKernels().Max(
-      scores.data(), static_cast<std::int64_t>(scores.size())));
-}
-
 float ListIndex::LeastScore(std::span<const float> scores,
-                            const ListChoice& choice, bool is_far) const {
+                            const ListChoice& choice, float peak) const {
   return lists_.means->ExpectedScore(scores, choice.sought_count) -
-         (is_far ? choice.margins->far : choice.margins->near);
+         training_->calibration.MarginAt(*choice.margins, peak);
 }
 
 void ListIndex::SelectByMargin(std::span<const float> scores, float least,
@@ -134,10 +134,10 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   thread_local std::vector<float> of_likely;
   float least = kMinusInfinityF;
   if (choice.margins) {
-    const bool is_far = IsFar(visit.scores);
-    least = LeastScore(visit.scores, choice, is_far);
+    const float peak = PeakOf(visit.scores);
+    least = LeastScore(visit.scores, choice, peak);
     // It is for queries near keys that one list may find more than is wanted.
-    if (is_far) visit.pass->KeepAll();
+    if (training_->calibration.FarnessOf(peak) > 0) visit.pass->KeepAll();
     SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
                    likely);
   } else {
@@ -186,7 +186,7 @@ void ListIndex::ChooseByScores(std::span<const float> scores,
                                const ListChoice& choice,
                                std::vector<std::int32_t>& lists) const {
   if (choice.margins) {
-    SelectByMargin(scores, LeastScore(scores, choice, IsFar(scores)), choice,
+    SelectByMargin(scores, LeastScore(scores, choice, PeakOf(scores)), choice,
                    lists);
     BestFirst(scores, lists);
   } else {

@@ -137,7 +137,8 @@ void SaveTraining(const IvfTraining& training, ByteSink& sink) {
   sink.PutArray(std::span<const ProbeDepth>(calibration.depths));
   sink.PutArray(std::span<const float>(calibration.margins));
   sink.PutArray(std::span<const float>(calibration.blend_margins));
-  sink.Put(calibration.key_peak);
+  sink.Put(calibration.far_peak);
+  sink.Put(calibration.near_peak);
   training.mass->Load()->Save(sink);
 }
 
@@ -160,14 +161,15 @@ absl::StatusOr<std::shared_ptr<const IvfTraining>> LoadTraining(
   calibration.depths = source.GetArray<std::vector<ProbeDepth>>();
   calibration.margins = source.GetArray<std::vector<float>>();
   calibration.blend_margins = source.GetArray<std::vector<float>>();
-  calibration.key_peak = source.Get<float>();
+  calibration.far_peak = source.Get<float>();
+  calibration.near_peak = source.Get<float>();
   ATTENDANT_RETURN_IF_ERROR(source.status());
   const bool fits =
       training->key_count >= 1 && training->target_recall > 0 &&
       training->target_recall <= 1 && AreNumbers(calibration.margins) &&
       AreNumbers(calibration.blend_margins) &&
       calibration.blend_margins.size() == calibration.margins.size() &&
-      !std::isnan(calibration.key_peak) &&
+      calibration.far_peak <= calibration.near_peak &&
 
       (calibration.margins.empty() ||
        calibration.margins.size() == Calibration::kRecallSteps) &&

@@ -118,10 +118,16 @@ TEST_F(HistoryRecallTest, AKeyAloneVisitsFewLists) {
   EXPECT_LT(one.list_count, 0.75 * five.list_count);
 }
 
-TEST_F(HistoryRecallTest, AQueryFartherThanMostKeysIsFar) {
+TEST_F(HistoryRecallTest, AQueryAsFarAsFewKeysIsFar) {
   const Calibration& calibration = index_->training()->calibration;
-  EXPECT_TRUE(calibration.IsFar(calibration.key_peak - 0.01f));
-  EXPECT_FALSE(calibration.IsFar(calibration.key_peak));
+  const float far = calibration.far_peak;
+  const float near = calibration.near_peak;
+  ASSERT_LT(far, near);
+  EXPECT_EQ(calibration.FarnessOf(far - 1), 1);
+  EXPECT_EQ(calibration.FarnessOf(far), 1);
+  EXPECT_NEAR(calibration.FarnessOf((far + near) / 2), 0.5, 1e-4);
+  EXPECT_EQ(calibration.FarnessOf(near), 0);
+  EXPECT_EQ(calibration.FarnessOf(near + 1), 0);
   for (const double recall : {0.5, 0.9, 1.0}) {
     const auto margins = calibration.MarginsFor(recall);
     ASSERT_TRUE(margins.has_value());

@@ -210,7 +210,10 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
         std::numeric_limits<float>::quiet_NaN();
   });
   expect_refused([](IvfTraining& training, ListMeans&) {
-    training.calibration.key_peak = std::numeric_limits<float>::quiet_NaN();
+    training.calibration.far_peak = std::numeric_limits<float>::quiet_NaN();
+  });
+  expect_refused([](IvfTraining& training, ListMeans&) {
+    training.calibration.near_peak = training.calibration.far_peak - 1;
   });
   for (const double recall : {0.0, 1.5, std::nan("")}) {
     expect_refused([recall](IvfTraining& training, ListMeans&) {

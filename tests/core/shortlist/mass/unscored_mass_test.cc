@@ -478,9 +478,10 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
     }
     EXPECT_GE(held, 52) << factor;
   }
-  // By the same margin, whatever the temperature.
+  // By the same margin, whatever the temperature; codes, of which the first
+  // read 4 bits, may say that a query is somewhat farther from all keys.
   for (std::size_t q = 0; q < kCount; ++q) {
-    EXPECT_NEAR(list_counts[q], list_counts[q + kCount], 3);
+    EXPECT_NEAR(list_counts[q], list_counts[q + kCount], 6);
   }
 }
 
