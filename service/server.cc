@@ -29,10 +29,15 @@ namespace {
 
 constexpr std::int64_t kMinMessageBytes = 64 << 10;
 // Write threads mostly wait for a sync, which writes of the same catalog share.
-// One catalog may use half of the threads, so that a catalog whose writes wait
-// for a delete of millions of items does not block others.
-constexpr int kWriteThreadCount = 16;
+// Neither one catalog nor one caller may use all of them, so that those whose
+// writes wait for each other do not block others.
+constexpr int kWriteThreadCount = 24;
 constexpr int kMaxWritesOfCatalog = 8;
+constexpr int kMaxWritesOfCaller = 16;
+// Deletes by filter read all items, which may take seconds.
+constexpr int kSweepThreadCount = 4;
+constexpr int kMaxSweepsOfCatalog = 2;
+constexpr int kMaxSweepsOfCaller = 3;
 constexpr int kReadThreadCount = 2;
 constexpr int kLongWorkThreadCount = 2;
 // Number of catalogs named in a warning about several.
@@ -90,8 +95,15 @@ Server::Server(const Options& options, CatalogSet* catalogs,
       write_pool_({.thread_count = kWriteThreadCount,
                    .max_waiting_count = options.max_waiting_count,
                    .refuses_late = true,
-                   .most_of_catalog = kMaxWritesOfCatalog},
+                   .max_turns_of_catalog = kMaxWritesOfCatalog,
+                   .max_turns_of_caller = kMaxWritesOfCaller},
                   {.name = "write", .share = Share::kLow}),
+      sweep_pool_({.thread_count = kSweepThreadCount,
+                   .max_waiting_count = options.max_waiting_count,
+                   .refuses_late = true,
+                   .max_turns_of_catalog = kMaxSweepsOfCatalog,
+                   .max_turns_of_caller = kMaxSweepsOfCaller},
+                  {.name = "sweep", .share = Share::kLow}),
       read_pool_({.thread_count = kReadThreadCount,
                   .max_waiting_count = options.max_waiting_count,
                   .refuses_late = true},
@@ -101,8 +113,11 @@ Server::Server(const Options& options, CatalogSet* catalogs,
       long_work_pool_({.thread_count = kLongWorkThreadCount,
                        .max_waiting_count = options.max_waiting_count},
                       {.name = "long_work"}),
-      services_(MakeServices(backend_, {&attend_pool_, &write_pool_,
-                                        &read_pool_, &long_work_pool_})) {
+      services_(MakeServices(backend_, {.attend = &attend_pool_,
+                                        .write = &write_pool_,
+                                        .sweep = &sweep_pool_,
+                                        .read = &read_pool_,
+                                        .long_work = &long_work_pool_})) {
   backend_.records.slow_query_time = options.slow_query_time;
 }
 
@@ -213,6 +228,7 @@ void Server::Shutdown(absl::Duration grace) {
   }
   attend_pool_.Stop();
   write_pool_.Stop();
+  sweep_pool_.Stop();
   read_pool_.Stop();
   long_work_pool_.Stop();
   MutexLock lock(&mutex_);
@@ -268,8 +284,8 @@ Readiness Server::readiness() const {
 
 void Server::WriteMetrics(MetricPage& page) const {
   backend_.metrics.Write(page);
-  for (const WorkerPool* pool :
-       {&attend_pool_, &write_pool_, &read_pool_, &long_work_pool_}) {
+  for (const WorkerPool* pool : {&attend_pool_, &write_pool_, &sweep_pool_,
+                                 &read_pool_, &long_work_pool_}) {
     AddPoolMetrics(pool->name(), pool->counts(), page);
   }
   page.AddGauge("attendant_connections", "Open connections.",

@@ -95,6 +95,7 @@ class Server {
   DiskWatch disk_watch_;
   WorkerPool attend_pool_;
   WorkerPool write_pool_;
+  WorkerPool sweep_pool_;
   WorkerPool read_pool_;
   WorkerPool long_work_pool_;
   std::vector<std::unique_ptr<grpc::Service>> services_;

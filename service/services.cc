@@ -142,7 +142,7 @@ class RawItemService final
   UNARY(ListItems, read)
   UNARY(BatchDeleteItems, write)
   UNARY(BatchUpdateItems, write)
-  UNARY(DeleteMatchingItems, write)
+  UNARY(DeleteMatchingItems, sweep)
   grpc::ServerBidiReactor<ByteBuffer, ByteBuffer>* ImportItems(
       CallbackServerContext* context) override {
     return ImportCall::Start(backend_, *pools_.write, *context);

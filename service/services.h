@@ -20,6 +20,7 @@ namespace attendant {
 struct WorkerPools {
   WorkerPool* attend = nullptr;  // queries: as many threads as cores
   WorkerPool* write = nullptr;   // writes: mostly waiting for the disk
+  WorkerPool* sweep = nullptr;   // deletes by filter: reading all items
   WorkerPool* read = nullptr;    // descriptions and reads of items
   // Work that takes seconds to minutes: creating, verifying and restoring
   // snapshots.

@@ -30,6 +30,7 @@ inline constexpr std::string_view kFailPoints[] = {
     // A catalog write is logged before anybody sees it.
     "update.before_log",
     "delete_matching.before_log",
+    "delete_matching.before_turn",
     "write.before_publish",
     "write.after_publish",
     // Segments are merged: all of them, or all but the first.

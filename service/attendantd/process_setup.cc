@@ -41,7 +41,7 @@ void LimitFreeMemory() {
 }
 
 absl::Status CheckThreads() {
-  constexpr std::size_t kLeast = 48;
+  constexpr std::size_t kLeast = 60;
   std::latch done(1);
   std::vector<std::jthread> threads;
   const absl::Cleanup release = [&done] { done.count_down(); };

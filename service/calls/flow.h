@@ -37,7 +37,7 @@ FlowKey FlowOfCaller(const Grant* grant,
 // elsewhere share one catalog.
 //
 // If `catalogs` is given, an alias is resolved to its catalog, for queues that
-// limit concurrent turns per catalog (WorkQueue::Options::most_of_catalog).
+// limit concurrent turns per catalog (WorkQueue::Options::max_turns_of_catalog).
 // Bytes that no serialiser writes, such as two names of which the last is
 // valid, are attributed to a different catalog, which only makes queueing less
 // fair.

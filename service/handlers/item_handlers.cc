@@ -118,7 +118,7 @@ absl::Status BatchUpsertItems(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
       catalog->Upsert(items, request.request_id(),
-                      ConditionsFromProto(request.conditions())));
+                      ConditionsFromProto(request.conditions()), interrupt));
   response->set_inserted_count(
       static_cast<std::int32_t>(outcome.inserted_count));
   response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
@@ -213,7 +213,7 @@ absl::Status BatchDeleteItems(Backend& backend,
   ATTENDANT_ASSIGN_OR_RETURN(
       const WriteOutcome outcome,
       catalog->Delete(ids, request.request_id(),
-                      ConditionsFromProto(request.conditions())));
+                      ConditionsFromProto(request.conditions()), interrupt));
   response->set_deleted_count(outcome.deleted_count);
   response->set_missing_count(static_cast<std::int32_t>(outcome.missing_count));
   response->set_state_token(
@@ -245,7 +245,7 @@ absl::Status BatchUpdateItems(Backend& backend,
       const WriteOutcome outcome,
       catalog->Update(patches, request.request_id(),
                       ConditionsFromProto(request.conditions()),
-                      backend.limits.attribute_bytes));
+                      backend.limits.attribute_bytes, interrupt));
   response->set_updated_count(static_cast<std::int32_t>(outcome.updated_count));
   response->set_state_token(
       StateToken(snapshot->catalog_uid, outcome.sequence));

@@ -22,6 +22,8 @@ namespace attendant {
 struct FlowKey {
   std::uint64_t caller = 0;
   std::uint64_t catalog = 0;
+
+  bool operator==(const FlowKey&) const = default;
 };
 
 // One turn of a worker, from taking a work until it is free again: that work
@@ -47,8 +49,8 @@ struct Turn {
 
   std::array<Member, kMaxWorks> members;
   std::size_t count = 0;
-  std::uint64_t catalog = 0;  // of the first work
-  SteadyTime begin;           // adjusted for pauses
+  FlowKey flow;      // of the first work
+  SteadyTime begin;  // adjusted for pauses
   // Works that stopped early because nobody wanted them any more, and how long
   // they ran on after that, in total and at most.
   int cut_short_count = 0;

@@ -85,7 +85,7 @@ WorkQueue::WorkQueue(const Options& options)
     : options_(options),
       limit_(options.max_waiting_count,
              static_cast<std::size_t>(options.thread_count)) {
-  catalogs_of_turns_.reserve(static_cast<std::size_t>(options.thread_count));
+  flows_of_turns_.reserve(static_cast<std::size_t>(options.thread_count));
 }
 
 Refusal WorkQueue::Add(Work* work, SteadyTime now) {
@@ -139,27 +139,34 @@ Work* WorkQueue::Begin(SteadyTime now, Turn* turn, Refusal* refusal) {
   turn->may_pause = MayPause(*work);
   work->set_yield_time(turn->may_pause ? SliceEnd(now) : SteadyTime::max());
   ++busy_count_;
-  turn->catalog = work->flow_.catalog;
-  if (options_.most_of_catalog > 0) catalogs_of_turns_.push_back(turn->catalog);
+  turn->flow = work->flow_;
+  if (limits_turns()) flows_of_turns_.push_back(turn->flow);
   Join(*turn, work, now);
   if (options_.limits_wait) SetLimit(*work, now);
   return work;
 }
 
 bool WorkQueue::MayBegin(const Work& work) const {
-  if (options_.most_of_catalog == 0 || work.flow_.catalog == 0 ||
-      work.place_.paused != nullptr) {
-    return true;
+  if (!limits_turns() || work.place_.paused != nullptr) return true;
+  const FlowKey& flow = work.flow_;
+  int of_catalog = 0;
+  int of_caller = 0;
+  for (const FlowKey& turn : flows_of_turns_) {
+    of_catalog += flow.catalog != 0 && turn.catalog == flow.catalog ? 1 : 0;
+    of_caller += turn.caller == flow.caller ? 1 : 0;
   }
-  return std::count(catalogs_of_turns_.begin(), catalogs_of_turns_.end(),
-                    work.flow_.catalog) < options_.most_of_catalog;
+  const auto is_below = [](int count, int limit) {
+    return limit == 0 || count < limit;
+  };
+  return is_below(of_catalog, options_.max_turns_of_catalog) &&
+         is_below(of_caller, options_.max_turns_of_caller);
 }
 
 bool WorkQueue::can_begin() const {
   if (waiting_.count() == 0 || busy_count_ >= options_.thread_count) {
     return false;
   }
-  return options_.most_of_catalog == 0 ||
+  return !limits_turns() ||
          waiting_.CanPop([this](const Work& each) { return MayBegin(each); });
 }
 
@@ -222,9 +229,8 @@ void WorkQueue::Resume(Work* work, SteadyTime now) {
 
 void WorkQueue::End(const Turn& turn, SteadyTime now) {
   --busy_count_;
-  if (options_.most_of_catalog > 0) {
-    catalogs_of_turns_.erase(std::find(catalogs_of_turns_.begin(),
-                                       catalogs_of_turns_.end(), turn.catalog));
+  if (limits_turns()) {
+    flows_of_turns_.erase(std::ranges::find(flows_of_turns_, turn.flow));
   }
   const std::int64_t turn_ns =
       absl::ToInt64Nanoseconds(absl::FromChrono(now - turn.begin));

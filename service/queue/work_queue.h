@@ -54,10 +54,11 @@ class WorkQueue {
     // Refuse works that, by the times measured so far, can't meet their
     // deadline.
     bool refuses_late = false;
-    // Maximum concurrent turns of works of one catalog, so that works which
-    // wait for each other leave turns to other catalogs; 0: unlimited. Works
-    // without a catalog are not counted.
-    int most_of_catalog = 0;
+    // Maximum concurrent turns of works of one catalog and of one caller, so
+    // that works which wait for each other leave turns to others; 0: unlimited.
+    // Works without a catalog count for their caller alone.
+    int max_turns_of_catalog = 0;
+    int max_turns_of_caller = 0;
     // Limit the waiting time (WaitLimit); for works that keep workers busy.
     bool limits_wait = false;
   };
@@ -149,7 +150,11 @@ class WorkQueue {
   WorkCounts counts() const;
 
  private:
-  // False if its catalog has the maximum number of concurrent turns.
+  bool limits_turns() const {
+    return options_.max_turns_of_catalog > 0 ||
+           options_.max_turns_of_caller > 0;
+  }
+  // False if its catalog or caller has the maximum number of concurrent turns.
   bool MayBegin(const Work& work) const;
   // True if `work` is expected to miss its deadline; `refusal` says by how
   // much.
@@ -177,7 +182,7 @@ class WorkQueue {
   // be paused.
   std::int64_t mean_hold_ns_ = 0;
   int busy_count_ = 0;
-  std::vector<std::uint64_t> catalogs_of_turns_;  // only with most_of_catalog
+  std::vector<FlowKey> flows_of_turns_;  // only with limits_turns()
   WorkCounts counts_;
 };
 

@@ -155,23 +155,26 @@ class LiveCatalog {
   // returned for a repeated id or a request_id used with other content. With
   // conditions, one for each item: AlreadyExists with reason ITEM_EXISTS or
   // Aborted with reason SEQUENCE_MISMATCH, naming the first condition that does
-  // not hold.
+  // not hold. Errors of the interrupt, if it ends before the write has its turn.
   absl::StatusOr<WriteOutcome> Upsert(
       std::span<const Item> items, absl::string_view request_id,
-      std::span<const WriteCondition> conditions = {});
+      std::span<const WriteCondition> conditions = {},
+      const Interrupt& interrupt = {});
   // Changes parts of items. NotFound with reason ITEM_NOT_FOUND, naming
   // items[i]. A condition cannot be `absent`. If attributes change, the texts
   // of all attributes the item then has are limited to most_attribute_bytes.
   absl::StatusOr<WriteOutcome> Update(
       std::span<const ItemPatch> patches, absl::string_view request_id,
       std::span<const WriteCondition> conditions = {},
-      std::int64_t most_attribute_bytes = kMaxAttributeBytes);
+      std::int64_t most_attribute_bytes = kMaxAttributeBytes,
+      const Interrupt& interrupt = {});
   // Deletes items. Errors name ids[i]. A condition cannot be `absent`.
   absl::StatusOr<WriteOutcome> Delete(
       std::span<const std::string> ids, absl::string_view request_id,
-      std::span<const WriteCondition> conditions = {});
+      std::span<const WriteCondition> conditions = {},
+      const Interrupt& interrupt = {});
   // Deletes, as one write, all items that match the filter when the write is
-  // applied. The ids are held in memory five times while it runs, plus about
+  // applied. Other writes go on while most of them are searched for. The ids are held in memory five times while it runs, plus about
   // 200 bytes for each; ResourceExhausted with reason MEMORY_LIMIT if that is
   // much and there is no room. Errors of ValidateFilter and of the interrupt,
   // which ends the search.
@@ -295,6 +298,10 @@ class LiveCatalog {
   // Calls `read` with the store. NotFound after Close.
   absl::Status ReadStore(
       absl::FunctionRef<absl::Status(CatalogStore& store)> read) const;
+  // Returns a write without a plan.
+  static PendingWrite NewWrite(absl::string_view request_id,
+                               std::uint64_t fingerprint,
+                               const Interrupt& interrupt);
   // Returns the remembered outcome of the request, if any; InvalidArgument if
   // its content was different.
   absl::StatusOr<std::optional<WriteOutcome>> FindRepeat(

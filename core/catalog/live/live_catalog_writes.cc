@@ -211,13 +211,20 @@ std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
   return ids;
 }
 
-// Returns the ids of live rows that match the filter. They are valid as long as
-// the rows.
-absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
-    const Snapshot& state, const Filter& filter, const Interrupt& interrupt) {
+// Ids of items, valid as long as the rows of the state that they are of.
+using IdViews = std::vector<absl::string_view>;
+
+// Returns the ids of live rows that match the filter; of these items only,
+// unless `only` is null.
+absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
+                                    const std::vector<std::string>* only,
+                                    const Interrupt& interrupt) {
   Masks masks(state);
+  if (only != nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(masks.AllowOnly(*only, "ids", interrupt));
+  }
   ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
-  std::vector<absl::string_view> ids;
+  IdViews ids;
   for (std::size_t s = 0; s < state.segments.size(); ++s) {
     const RowTable& rows = *state.segments[s].segment->rows;
     const std::span<const std::uint64_t> words = masks[s].allowed->words();
@@ -231,6 +238,28 @@ absl::StatusOr<std::vector<absl::string_view>> MatchingIds(
   return ids;
 }
 
+// Returns the ids of live rows of `state` that match the filter, given the ids
+// `seen_ids` of those of an older state. `store` is in the state `state`.
+absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
+                                         const Snapshot& state,
+                                         const CatalogStore& store,
+                                         const Filter& filter,
+                                         const Interrupt& interrupt) {
+  if (state.sequence == seen.sequence) return seen_ids;
+  absl::flat_hash_set<std::string> changed;
+  const absl::Status logged = store.ScanChanges(
+      seen.sequence, [&](absl::string_view id) { changed.emplace(id); });
+  // The log may have been cut meanwhile.
+  if (!logged.ok()) return MatchingIds(state, filter, nullptr, interrupt);
+  std::erase_if(seen_ids,
+                [&](absl::string_view id) { return changed.contains(id); });
+  const std::vector<std::string> again(changed.begin(), changed.end());
+  ATTENDANT_ASSIGN_OR_RETURN(const IdViews matching,
+                             MatchingIds(state, filter, &again, interrupt));
+  seen_ids.insert(seen_ids.end(), matching.begin(), matching.end());
+  return seen_ids;
+}
+
 }  // namespace
 
 // A queued write. The objects it refers to live until Submit returns.
@@ -238,6 +267,11 @@ struct LiveCatalog::PendingWrite {
   absl::string_view request_id;
   std::uint64_t fingerprint = 0;  // used with a request_id
   std::size_t byte_count = 0;
+  // If it ends before the write has its turn, the write is refused. It has no
+  // yielder: all other writes wait meanwhile.
+  Interrupt interrupt;
+  // The write is in no group with others, since its plan takes long.
+  bool is_alone = false;
   // Items whose stored records `plan` reads. No write of the same group may
   // have changed them.
   std::span<const absl::string_view> read_ids;
@@ -258,6 +292,17 @@ struct LiveCatalog::NextState {
   // Reserved for the writes until their memory is counted.
   std::vector<MemoryBudget::Account> rooms;
 };
+
+LiveCatalog::PendingWrite LiveCatalog::NewWrite(absl::string_view request_id,
+                                                std::uint64_t fingerprint,
+                                                const Interrupt& interrupt) {
+  PendingWrite pending;
+  pending.request_id = request_id;
+  pending.fingerprint = fingerprint;
+  pending.interrupt = interrupt;
+  pending.interrupt.yielder = nullptr;
+  return pending;
+}
 
 absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
     absl::string_view request_id, std::uint64_t fingerprint) const {
@@ -293,25 +338,25 @@ absl::Status LiveCatalog::CheckConditions(
 
 absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
     std::span<const Item> items, absl::string_view request_id,
-    std::span<const WriteCondition> conditions) {
+    std::span<const WriteCondition> conditions, const Interrupt& interrupt) {
   if (items.empty()) return InvalidField("items", "none", "at least one");
   const std::vector<absl::string_view> ids = IdsOf(items);
   ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(ids, "items", ".id"));
   ATTENDANT_RETURN_IF_ERROR(
       ValidateConditions(conditions, items.size(), /*may_insert=*/true));
   Fingerprint fingerprint("upsert");
-  PendingWrite pending;
+  std::size_t byte_count = 0;
   std::vector<const Item*> upserts;
   const auto schema = snapshot()->schema;
   for (std::size_t i = 0; i < items.size(); ++i) {
     ATTENDANT_RETURN_IF_ERROR(InItem(ValidateItem(items[i], *schema), i));
     if (!request_id.empty()) fingerprint.Add(items[i]);
-    pending.byte_count += ByteCount(items[i]);
+    byte_count += ByteCount(items[i]);
     upserts.push_back(&items[i]);
   }
   fingerprint.Add(conditions);
-  pending.request_id = request_id;
-  pending.fingerprint = fingerprint.value();
+  PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
+  pending.byte_count = byte_count;
   if (ReadsSequences(conditions)) pending.read_ids = ids;
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
@@ -333,7 +378,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
 absl::StatusOr<WriteOutcome> LiveCatalog::Update(
     std::span<const ItemPatch> patches, absl::string_view request_id,
     std::span<const WriteCondition> conditions,
-    std::int64_t most_attribute_bytes) {
+    std::int64_t most_attribute_bytes, const Interrupt& interrupt) {
   if (patches.empty()) return InvalidField("items", "none", "at least one");
   std::vector<absl::string_view> ids;
   Fingerprint fingerprint("update");
@@ -360,9 +405,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
   }
   std::vector<Item> items;
   std::vector<const Item*> upserts;
-  PendingWrite pending;
-  pending.request_id = request_id;
-  pending.fingerprint = fingerprint.value();
+  PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
   pending.read_ids = ids;
   pending.plan = [&](const Snapshot& /*state*/,
                      StoreWrite& write) -> absl::StatusOr<bool> {
@@ -401,7 +444,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
 
 absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
     std::span<const std::string> ids, absl::string_view request_id,
-    std::span<const WriteCondition> conditions) {
+    std::span<const WriteCondition> conditions, const Interrupt& interrupt) {
   if (ids.empty()) return InvalidField("ids", "none", "at least one");
   const std::vector<absl::string_view> views(ids.begin(), ids.end());
   ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(views, "ids", ""));
@@ -411,9 +454,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
   for (const std::string& id : ids) fingerprint.Add(id);
   fingerprint.Add(conditions);
   std::vector<absl::string_view> deletes;
-  PendingWrite pending;
-  pending.request_id = request_id;
-  pending.fingerprint = fingerprint.value();
+  PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
   if (ReadsSequences(conditions)) pending.read_ids = views;
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
@@ -438,18 +479,21 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
       ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
   Fingerprint fingerprint("delete matching");
   fingerprint.Add(filter);
-  // Without yielding, since all other writes wait meanwhile.
-  Interrupt without_yield = interrupt;
-  without_yield.yielder = nullptr;
-  std::vector<absl::string_view> deletes;
+  // Other writes go on while most of the items are found.
+  const std::shared_ptr<const Snapshot> seen = snapshot();
+  ATTENDANT_ASSIGN_OR_RETURN(IdViews seen_ids,
+                             MatchingIds(*seen, filter, nullptr, interrupt));
+  ATTENDANT_FAIL_POINT("delete_matching.before_turn");
+  IdViews deletes;
   MemoryBudget::Account room;  // until the write is done
-  PendingWrite pending;
-  pending.request_id = request_id;
-  pending.fingerprint = fingerprint.value();
+  PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
+  pending.is_alone = true;
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
-    ATTENDANT_ASSIGN_OR_RETURN(deletes,
-                               MatchingIds(state, filter, without_yield));
+    mutex_.AssertHeld();
+    ATTENDANT_ASSIGN_OR_RETURN(
+        deletes, MatchingIdsSince(*seen, std::move(seen_ids), state, *store_,
+                                  filter, pending.interrupt));
     // Small deletes are always possible, because they free memory.
     const std::int64_t bytes = DeleteBytes(deletes);
     if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {
@@ -516,7 +560,9 @@ bool LiveCatalog::MayJoin(const PendingWrite& pending,
                           std::span<PendingWrite* const> group,
                           const Snapshot& state) const {
   std::size_t byte_count = pending.byte_count;
+  if (pending.is_alone && !group.empty()) return false;
   for (const PendingWrite* member : group) {
+    if (member->is_alone) return false;
     if (!member->in_group) continue;
     byte_count += member->byte_count;
     if (byte_count > kMaxGroupBytes) return false;
@@ -549,6 +595,7 @@ absl::Status LiveCatalog::CheckRowCount(const Snapshot& state,
 }
 
 absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
+  ATTENDANT_RETURN_IF_ERROR(pending.interrupt.Check());
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<WriteOutcome> repeat,
       FindRepeat(pending.request_id, pending.fingerprint));

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
+#include <set>
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
@@ -153,7 +154,7 @@ TEST_F(WorkQueueTest, TheNewestOfWhoeverHasMostWaitingIsRefused) {
 }
 
 TEST(WorkQueueCatalogTest, ThoseOfOneLeaveTurnsToOthers) {
-  WorkQueue queue({.thread_count = 4, .most_of_catalog = 2});
+  WorkQueue queue({.thread_count = 4, .max_turns_of_catalog = 2});
   FakeWork works[] = {FakeWork({0, 7}), FakeWork({1, 7}), FakeWork({2, 7}),
                       FakeWork({3, 8})};
   for (FakeWork& work : works) {
@@ -180,8 +181,34 @@ TEST(WorkQueueCatalogTest, ThoseOfOneLeaveTurnsToOthers) {
   EXPECT_TRUE(queue.is_idle());
 }
 
+TEST(WorkQueueCatalogTest, ThoseOfOneCallerLeaveTurnsToOthers) {
+  WorkQueue queue(
+      {.thread_count = 4, .max_turns_of_catalog = 2, .max_turns_of_caller = 3});
+  // One caller, of three catalogs and of none; and another.
+  FakeWork works[] = {FakeWork({1, 5}), FakeWork({1, 6}), FakeWork({1, 0}),
+                      FakeWork({1, 7}), FakeWork({2, 7})};
+  for (FakeWork& work : works) {
+    ASSERT_THAT(queue.Add(&work, At(0)).work, IsNull());
+  }
+  Turn turns[4];
+  WorkQueue::Refusal none;
+  std::set<Work*> begun;
+  for (Turn& turn : turns) {
+    Work* work = queue.Begin(At(0), &turn, &none);
+    ASSERT_THAT(work, NotNull());
+    begun.insert(work);
+  }
+  EXPECT_TRUE(begun.contains(&works[4]));
+  EXPECT_FALSE(queue.can_begin());
+  for (Turn& turn : turns) queue.End(turn, At(1));
+  Turn last;
+  EXPECT_THAT(queue.Begin(At(1), &last, &none), NotNull());
+  queue.End(last, At(2));
+  EXPECT_TRUE(queue.is_idle());
+}
+
 TEST(WorkQueueCatalogTest, ThoseOfNoneAreNotCounted) {
-  WorkQueue queue({.thread_count = 4, .most_of_catalog = 1});
+  WorkQueue queue({.thread_count = 4, .max_turns_of_catalog = 1});
   FakeWork works[3];
   Turn turns[3];
   WorkQueue::Refusal none;
@@ -193,7 +220,7 @@ TEST(WorkQueueCatalogTest, ThoseOfNoneAreNotCounted) {
 
 TEST(WorkQueueCatalogTest, NobodyIsLateForThoseWhoWaitForEachOther) {
   WorkQueue queue(
-      {.thread_count = 4, .refuses_late = true, .most_of_catalog = 2});
+      {.thread_count = 4, .refuses_late = true, .max_turns_of_catalog = 2});
   // Of one catalog, 2 s each.
   std::deque<FakeWork> held;
   std::deque<Turn> turns;

@@ -406,8 +406,8 @@ TEST_F(LiveCatalogWritesTest, DeleteMatchingDeletesWhatTheFilterIsTrueOf) {
   ASSERT_OK_AND_ASSIGN(
       const WriteOutcome outcome,
       catalog_->DeleteMatching(cheap, "r1", looks.interrupt()));
-  // It may not stand still: other writes wait.
-  EXPECT_EQ(looks.count, 0);
+  // It lets others go first while it searches.
+  EXPECT_GT(looks.count, 0);
   EXPECT_EQ(outcome.deleted_count, 1332);
   EXPECT_EQ(outcome.sequence, 3);
   EXPECT_EQ(count(*before), 1332);

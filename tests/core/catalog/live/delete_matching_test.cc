@@ -1,0 +1,161 @@
+// A delete by filter deletes what matches when it has its turn, though it finds
+// most of it before.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "core/base/clock.h"
+#include "core/base/fail_point.h"
+#include "core/catalog/live/live_catalog.h"
+#include "core/catalog/segments/mask.h"
+#include "tests/core/catalog/catalog_fixture.h"
+#include "tests/support/scratch_directory.h"
+
+namespace attendant {
+namespace {
+
+// Of a real store, whose log tells what was written meanwhile.
+class DeleteMatchingTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    record_.name = "shop";
+    record_.uid = "0123456789abcdef";
+    record_.schema = OneFieldSchema(1);
+    record_.schema.attributes = {{"price", AttributeType::kDouble}};
+    ASSERT_OK_AND_ASSIGN(store_, Store::Open(directory_.path()));
+    ASSERT_OK_AND_ASSIGN(std::unique_ptr<CatalogStore> items,
+                         store_->OpenCatalog(record_));
+    ASSERT_OK_AND_ASSIGN(catalog_,
+                         LiveCatalog::Open(record_, std::vector<NamedModel>(1),
+                                           std::move(items), &background_, {}));
+    ASSERT_OK(store_->Put(record_));
+  }
+  void TearDown() override { ASSERT_OK(ArmFailPoint("")); }
+
+  static Item Priced(const std::string& id, double price) {
+    Item item = MakeItem(id, {1});
+    item.attributes = {{0, price}};
+    return item;
+  }
+  void Upsert(const std::vector<Item>& items) {
+    ASSERT_OK(catalog_->Upsert(items, ""));
+  }
+  bool Has(const std::string& id) const {
+    return catalog_->snapshot()->Find(id).has_value();
+  }
+
+  // Deletes what costs less than 10; `meanwhile` runs between the search and
+  // the delete's turn.
+  template <typename Meanwhile>
+  absl::StatusOr<WriteOutcome> DeleteCheap(Meanwhile meanwhile) {
+    EXPECT_OK(ArmFailPoint("delete_matching.before_turn=wait"));
+    absl::StatusOr<WriteOutcome> outcome;
+    std::thread deleting([&] {
+      outcome = catalog_->DeleteMatching(
+          Filter::Compare("price", ComparisonKind::kLess, AttributeValue(10.0)),
+          "");
+    });
+    while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+    meanwhile();
+    EXPECT_OK(ArmFailPoint(""));
+    deleting.join();
+    return outcome;
+  }
+
+  const ScratchDirectory directory_;
+  BackgroundWorker background_;
+  CatalogRecord record_;
+  std::unique_ptr<Store> store_;
+  std::unique_ptr<LiveCatalog> catalog_;
+};
+
+TEST_F(DeleteMatchingTest, WhatWasWrittenMeanwhileIsLookedAtAgain) {
+  Upsert({Priced("cheap", 1), Priced("now dear", 2), Priced("gone", 3),
+          Priced("dear", 20), Priced("now cheap", 30)});
+  ASSERT_OK_AND_ASSIGN(
+      const WriteOutcome outcome, DeleteCheap([&] {
+        Upsert({Priced("now dear", 40), Priced("now cheap", 4),
+                Priced("new cheap", 5), Priced("new dear", 50)});
+        ASSERT_OK(catalog_->Delete(std::vector<std::string>{"gone"}, ""));
+      }));
+  EXPECT_EQ(outcome.deleted_count, 3);
+  for (const char* left : {"now dear", "dear", "new dear"}) {
+    EXPECT_TRUE(Has(left)) << left;
+  }
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 3);
+}
+
+TEST_F(DeleteMatchingTest, NothingWrittenMeanwhileChangesNothing) {
+  Upsert({Priced("cheap", 1), Priced("dear", 20)});
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome, DeleteCheap([] {}));
+  EXPECT_EQ(outcome.deleted_count, 1);
+  EXPECT_FALSE(Has("cheap"));
+  EXPECT_TRUE(Has("dear"));
+}
+
+TEST_F(DeleteMatchingTest, ManyWritesMeanwhileAreAllLookedAt) {
+  std::vector<Item> items;
+  for (int i = 0; i < 3000; ++i) {
+    items.push_back(Priced("i" + std::to_string(i), i % 2 == 0 ? 1 : 20));
+  }
+  Upsert(items);
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome, DeleteCheap([&] {
+                         for (Item& item : items) {
+                           const double price =
+                               std::get<double>(item.attributes[0].second);
+                           item.attributes[0].second = 21 - price;
+                         }
+                         Upsert(items);
+                       }));
+  EXPECT_EQ(outcome.deleted_count, 1500);
+  EXPECT_FALSE(Has("i1"));
+  EXPECT_TRUE(Has("i0"));
+}
+
+TEST_F(DeleteMatchingTest, AWriteWhoseTimeIsOverInLineIsNotDone) {
+  Upsert({Priced("cheap", 1)});
+  ASSERT_OK(ArmFailPoint("delete_matching.before_log=wait"));
+  std::thread deleting([&] {
+    EXPECT_OK(catalog_->DeleteMatching(Filter::Exists("price"), ""));
+  });
+  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  Interrupt late;
+  late.deadline = SteadyAfter(absl::Milliseconds(50));
+  std::vector<absl::Status> statuses(3);
+  std::thread upserting([&] {
+    const std::vector<Item> items = {Priced("late", 1)};
+    statuses[0] = catalog_->Upsert(items, "", {}, late).status();
+  });
+  std::thread erasing([&] {
+    const std::vector<std::string> ids = {"cheap"};
+    statuses[1] = catalog_->Delete(ids, "", {}, late).status();
+  });
+  std::thread updating([&] {
+    ItemPatch patch;
+    patch.id = "cheap";
+    patch.attributes = {{0, AttributeValue(5.0)}};
+    statuses[2] =
+        catalog_->Update({&patch, 1}, "", {}, kMaxAttributeBytes, late)
+            .status();
+  });
+  while (catalog_->waiting_write_count() < 4 || SteadyNow() < late.deadline) {
+    std::this_thread::yield();
+  }
+  ASSERT_OK(ArmFailPoint(""));
+  for (std::thread* thread : {&deleting, &upserting, &erasing, &updating}) {
+    thread->join();
+  }
+  for (const absl::Status& status : statuses) {
+    EXPECT_TRUE(absl::IsDeadlineExceeded(status)) << status;
+  }
+  EXPECT_EQ(catalog_->snapshot()->item_count(), 0);
+  EXPECT_EQ(catalog_->snapshot()->sequence, 2);
+}
+
+}  // namespace
+}  // namespace attendant
