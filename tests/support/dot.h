@@ -6,7 +6,7 @@
 
 namespace attendant {
 
-// The plain way, in double precision.
+// Dot product by a plain loop in double precision.
 inline double Dot(std::span<const float> a, std::span<const float> b) {
   double sum = 0;
   for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];

@@ -1,4 +1,4 @@
-// Counts the looks at an interrupt.
+// Counts how often an interrupt is checked.
 #ifndef ATTENDANT_TESTS_SUPPORT_LOOK_COUNTER_H_
 #define ATTENDANT_TESTS_SUPPORT_LOOK_COUNTER_H_
 
@@ -13,7 +13,7 @@ class LookCounter final : public Yielder {
     interrupt_.yielder = this;
   }
   void Yield() override { ++count; }
-  // Ends nothing.
+  // This interrupt never ends anything.
   const Interrupt& interrupt() const { return interrupt_; }
 
   int count = 0;

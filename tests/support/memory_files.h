@@ -1,4 +1,4 @@
-// Scratch files in memory, which fail when told to.
+// Scratch files in memory that fail when told to.
 #ifndef ATTENDANT_TESTS_SUPPORT_MEMORY_FILES_H_
 #define ATTENDANT_TESTS_SUPPORT_MEMORY_FILES_H_
 
@@ -16,8 +16,8 @@ namespace attendant {
 
 class MemoryFiles : public ScratchFiles {
  public:
-  // Of the next files: before the first byte, after so many of them, and once
-  // all are there and to be synced.
+  // Set how the next files fail: before the first byte, after a number of
+  // bytes, and when the complete file is synced.
   void FailToCreate(absl::Status status) {
     MutexLock lock(&mutex_);
     create_status_ = std::move(status);
@@ -32,7 +32,7 @@ class MemoryFiles : public ScratchFiles {
     map_status_ = std::move(status);
   }
 
-  // Since the beginning.
+  // Number of files mapped since construction.
   std::int64_t mapped_count() const { return mapped_count_; }
   std::int64_t appended_bytes() const { return appended_bytes_; }
 

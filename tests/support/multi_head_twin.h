@@ -1,4 +1,4 @@
-// The slow twin of blocked attention: the whole n x n matrix, one head, plain
+// Slow twin of blocked attention: the whole n x n matrix of one head, by plain
 // loops in doubles.
 #ifndef ATTENDANT_TESTS_SUPPORT_MULTI_HEAD_TWIN_H_
 #define ATTENDANT_TESTS_SUPPORT_MULTI_HEAD_TWIN_H_
@@ -24,15 +24,16 @@ struct TwinAnswer {
   std::int64_t scored_count = 0;
 };
 
-// Under SOFTMAX; masked(i, j) says that query i may not attend to key j.
+// Attends under SOFTMAX; masked(i, j) is true if query i may not attend to key
+// j.
 //
-// Tolerances, with u = 2^-24 and d components: a query is scaled (u a
-// component), a dot product makes d + 1 roundings, so a logit is off by
-// (d + 2) u times the sum of |q_i k_i| x scale / temperature; under COSINE both
-// norms are off by d u and the scaled rows by u, which 3 d u covers. An e is
-// off by 2^-21 + gap x u, gap by a rounding more. Numerator and denominator
-// make twice of all that in a weight. An output adds the rounding of 128 terms
-// of a tile, and its own.
+// Tolerances, with u = 2^-24 and d components: scaling the query costs u a
+// component and a dot product makes d + 1 roundings, so a logit is off by (d +
+// 2) u times the sum of |q_i k_i| x scale / temperature. Under COSINE both
+// norms are off by d u and the scaled rows by u, which 3 d u covers. An exp is
+// off by 2^-21 + gap x u, and its gap by one more rounding. Numerator and
+// denominator double all that in a weight. An output adds the roundings of a
+// tile's 128 terms, and its own.
 inline TwinAnswer AttendTwin(
     MatrixView queries, MatrixView keys, MatrixView values, ScoreKind kind,
     double temperature,

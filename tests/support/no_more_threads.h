@@ -1,4 +1,4 @@
-// A system that has no more threads.
+// Simulates a system that can start no more threads.
 #ifndef ATTENDANT_TESTS_SUPPORT_NO_MORE_THREADS_H_
 #define ATTENDANT_TESTS_SUPPORT_NO_MORE_THREADS_H_
 
@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// While it lives no thread of the process can be started: std::thread throws
+// While it lives, no thread of the process can be started: std::thread throws
 // std::system_error.
 class NoMoreThreads {
  public:

@@ -1,4 +1,4 @@
-// Messages from proto text.
+// Parses messages from proto text.
 #ifndef ATTENDANT_TESTS_SUPPORT_PARSE_PROTO_H_
 #define ATTENDANT_TESTS_SUPPORT_PARSE_PROTO_H_
 
@@ -9,7 +9,8 @@
 
 namespace attendant {
 
-// The text's message; a failure, and what could be read, if it is none.
+// Returns the message that the text describes. If the text is malformed, adds a
+// test failure and returns what could be parsed.
 template <typename Message>
 Message Parse(const std::string& text) {
   Message message;

@@ -1,4 +1,4 @@
-// A terminal of a size, and what a program draws on it.
+// A terminal of a given size, and what a program draws on it.
 #ifndef ATTENDANT_TESTS_SUPPORT_PSEUDO_TERMINAL_H_
 #define ATTENDANT_TESTS_SUPPORT_PSEUDO_TERMINAL_H_
 
@@ -29,7 +29,8 @@ class PseudoTerminal {
   PseudoTerminal(const PseudoTerminal&) = delete;
   PseudoTerminal& operator=(const PseudoTerminal&) = delete;
 
-  // What a program writes to; null where the machine has no such terminals.
+  // The stream that a program writes to; null if the machine has no
+  // pseudo-terminals.
   FILE* stream() { return stream_; }
 
   void Resize(int columns) {
@@ -39,7 +40,7 @@ class PseudoTerminal {
     ioctl(screen_, TIOCSWINSZ, &size);
   }
 
-  // What was drawn since the last call, with line ends "\r\n".
+  // Returns what was drawn since the last call, with line ends "\r\n".
   std::string Drawn() {
     std::string drawn;
     char bytes[4096];

@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// Numbers in [-1, 1), the same for the same seed.
+// Numbers in [-1, 1), reproducible from the seed.
 class RandomFloats {
  public:
   explicit RandomFloats(std::uint32_t seed) : random_(seed) {}
@@ -33,8 +33,8 @@ class RandomFloats {
   std::mt19937 random_;
 };
 
-// Two heads of keys of 3 and values of 2: queries 5, keys 4, values 6, output
-// 7.
+// Two heads with keys [3] and values [2]; queries [5], keys [4], values [6],
+// output [7].
 inline AttentionModel RandomMultiHeadModel(std::uint32_t seed) {
   RandomFloats random(seed);
   MultiHeadProjections heads;
@@ -46,12 +46,12 @@ inline AttentionModel RandomMultiHeadModel(std::uint32_t seed) {
   return {heads};
 }
 
-// Queries 3, keys 5.
+// Queries [3], keys [5].
 inline AttentionModel RandomBilinearModel(std::uint32_t seed) {
   return {BilinearForm{RandomFloats(seed).Matrix(3, 5)}};
 }
 
-// Queries 3, keys 5, four hidden units.
+// Queries [3], keys [5], four hidden units.
 inline AttentionModel RandomAdditiveModel(std::uint32_t seed) {
   RandomFloats random(seed);
   AdditiveNetwork network;

@@ -8,26 +8,27 @@
 
 namespace attendant {
 
-// A connection to a port of this machine; where there is none, it is one that
-// the other side has closed. Not thread-safe.
+// A connection to a port of this machine. If connecting fails, it behaves like
+// a connection that the peer has closed. Not thread-safe.
 class RawConnection {
  public:
-  // From an address of this machine, where one is given.
+  // Connects from `source`, an address of this machine, if given.
   explicit RawConnection(int port, const char* source = nullptr);
   ~RawConnection();
   RawConnection(RawConnection&& other) noexcept;
   RawConnection(const RawConnection&) = delete;
 
-  // Sends all of it; false if the other side has closed or takes nothing more
-  // for `timeout`.
+  // Sends all of `bytes`; false if the peer has closed the connection or takes
+  // nothing more for `timeout`.
   bool Send(absl::string_view bytes,
             absl::Duration timeout = absl::Seconds(30));
 
-  // What has come, at least a byte; empty at the end, or after `timeout`.
+  // Returns what has arrived, at least one byte; empty at the end, or after
+  // `timeout`.
   std::string Receive(absl::Duration timeout = absl::Seconds(30));
 
-  // Reads on until the other side closes; false after `timeout`. What came is
-  // added to `received`, if given.
+  // Reads until the peer closes; false after `timeout`. Appends what arrived to
+  // `received`, if given.
   bool AwaitClose(absl::Duration timeout, std::string* received = nullptr);
 
  private:

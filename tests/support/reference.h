@@ -1,5 +1,5 @@
-// The slow twin: exact attention of one query in double precision with plain
-// loops, which the tests hold fast answers to.
+// Slow twin that tests compare fast answers with: exact attention of one query
+// in double precision, by plain loops.
 #ifndef ATTENDANT_TESTS_SUPPORT_REFERENCE_H_
 #define ATTENDANT_TESTS_SUPPORT_REFERENCE_H_
 

@@ -1,4 +1,4 @@
-// Under a sanitizer things take several times as long: tests do less of them.
+// Everything takes several times as long under a sanitizer, so tests do less.
 #ifndef ATTENDANT_TESTS_SUPPORT_SANITIZED_H_
 #define ATTENDANT_TESTS_SUPPORT_SANITIZED_H_
 

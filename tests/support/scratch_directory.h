@@ -11,7 +11,8 @@
 
 namespace attendant {
 
-// Empty and below ::testing::TempDir(); removed with all it holds at the end.
+// Starts empty, below ::testing::TempDir(); removed with its contents on
+// destruction.
 class ScratchDirectory {
  public:
   ScratchDirectory() {

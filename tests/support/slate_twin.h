@@ -1,4 +1,4 @@
-// What draws without replacement must do, from the definition.
+// Reference for draws without replacement, from the definition.
 #ifndef ATTENDANT_TESTS_SUPPORT_SLATE_TWIN_H_
 #define ATTENDANT_TESTS_SUPPORT_SLATE_TWIN_H_
 
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// All ordered slates of k items with their probabilities, from the definition:
-// at each draw the weights of what is left, summed anew.
+// Enumerates all ordered slates of k items with their probabilities, from the
+// definition: each draw normalises the weights of the remaining items again.
 inline void EnumerateSlates(
     const std::vector<double>& weights, std::size_t k,
     std::vector<std::int64_t>& prefix, double probability,

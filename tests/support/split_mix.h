@@ -1,4 +1,4 @@
-// Random floats that other languages can repeat.
+// Random floats that other languages can reproduce.
 #ifndef ATTENDANT_TESTS_SUPPORT_SPLIT_MIX_H_
 #define ATTENDANT_TESTS_SUPPORT_SPLIT_MIX_H_
 
@@ -21,7 +21,8 @@ class SplitMix {
     return z ^ (z >> 31);
   }
 
-  // In [-scale, scale), of 24 bits: exact in a float if scale is a power of 2.
+  // Returns a number in [-scale, scale) of 24 bits; exact as a float if `scale`
+  // is a power of 2.
   float NextFloat(double scale) {
     const auto bits = static_cast<double>(Next() >> 40);
     return static_cast<float>((2 * std::ldexp(bits, -24) - 1) * scale);

@@ -1,5 +1,5 @@
-// Matchers for absl::Status and absl::StatusOr. There is no "not OK": name the
-// error you expect.
+// Matchers for absl::Status and absl::StatusOr. There is deliberately no "not
+// OK" matcher: name the error you expect.
 #ifndef ATTENDANT_TESTS_SUPPORT_STATUS_MATCHERS_H_
 #define ATTENDANT_TESTS_SUPPORT_STATUS_MATCHERS_H_
 

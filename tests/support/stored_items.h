@@ -1,5 +1,5 @@
-// What a catalog holds: its store, listed as the server lists it, and what its
-// queries see.
+// Reads what a catalog holds: its stored items, as the server lists them, and
+// what its queries see.
 #ifndef ATTENDANT_TESTS_SUPPORT_STORED_ITEMS_H_
 #define ATTENDANT_TESTS_SUPPORT_STORED_ITEMS_H_
 
@@ -16,7 +16,7 @@
 
 namespace attendant {
 
-// Up to `limit` items in the order of ids after `after`.
+// Returns up to `limit` items with ids greater than `after`, in order of ids.
 inline absl::StatusOr<std::vector<StoredItem>> StoredItems(
     const LiveCatalog& catalog, absl::string_view after, std::int64_t limit) {
   std::vector<StoredItem> items;
@@ -28,7 +28,7 @@ inline absl::StatusOr<std::vector<StoredItem>> StoredItems(
   return items;
 }
 
-// All of an item.
+// Returns the whole item at `address`.
 inline Item ItemAt(const Snapshot& snapshot, RowAddress address) {
   const Segment& segment = *snapshot.segments[address.segment].segment;
   Item item;
@@ -47,7 +47,8 @@ inline Item ItemAt(const Snapshot& snapshot, RowAddress address) {
   return item;
 }
 
-// Of the catalog's newest snapshot. NotFound if one of them is not there.
+// Reads items of the catalog's newest snapshot. NotFound if one of them is
+// missing.
 inline absl::StatusOr<std::vector<Item>> ItemsIn(
     const LiveCatalog& catalog, const std::vector<std::string>& ids) {
   const auto snapshot = catalog.snapshot();

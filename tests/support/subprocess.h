@@ -1,4 +1,4 @@
-// Another process whose output a test reads and that it may kill.
+// A child process whose output a test reads and which the test may kill.
 #ifndef ATTENDANT_TESTS_SUPPORT_SUBPROCESS_H_
 #define ATTENDANT_TESTS_SUPPORT_SUBPROCESS_H_
 
@@ -17,9 +17,9 @@ extern char** environ;
 
 namespace attendant {
 
-// Starts `command`, whose first element is the path of the program. Killed and
-// waited for at the end. Spawned rather than forked: a fork of a process with
-// threads has none of them.
+// Starts `command`, whose first element is the path of the program. The
+// destructor kills the process and waits for it. Spawned rather than forked,
+// because a forked child has none of its parent's other threads.
 class Subprocess {
  public:
   explicit Subprocess(std::vector<std::string> command) {
@@ -48,8 +48,8 @@ class Subprocess {
 
   pid_t pid() const { return pid_; }
 
-  // The next line of its standard output without the newline; nothing at the
-  // end, which a line cut off by death is not part of.
+  // Returns the next line of standard output without the newline; nullopt at
+  // the end. A last line that death cut off is dropped.
   std::optional<std::string> ReadLine() {
     std::string line;
     while (true) {
@@ -60,14 +60,15 @@ class Subprocess {
     }
   }
 
-  // SIGKILL, and waits.
+  // Sends SIGKILL and waits.
   void Kill() {
     if (pid_ <= 0) return;
     kill(pid_, SIGKILL);
     Wait();
   }
 
-  // Its exit status, or -1 if a signal ended it or it did not start.
+  // Returns the exit status, or -1 if a signal ended the process or it did not
+  // start.
   int Wait() {
     if (pid_ <= 0) return -1;
     int status = 0;

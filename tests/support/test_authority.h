@@ -1,4 +1,4 @@
-// An authority that signs certificates for a test.
+// A certificate authority for tests.
 #ifndef ATTENDANT_TESTS_SUPPORT_TEST_AUTHORITY_H_
 #define ATTENDANT_TESTS_SUPPORT_TEST_AUTHORITY_H_
 
@@ -11,7 +11,7 @@ struct x509_st;
 
 namespace attendant {
 
-// In PEM.
+// A certificate and its key, in PEM.
 struct TestCertificate {
   std::string certificate;
   std::string key;
@@ -25,11 +25,11 @@ class TestAuthority {
   TestAuthority(const TestAuthority&) = delete;
   TestAuthority& operator=(const TestAuthority&) = delete;
 
-  // Its certificate in PEM.
+  // Returns the authority's certificate in PEM.
   const std::string& certificate() const { return certificate_; }
 
-  // A certificate for `host`, as in "IP:127.0.0.1", and its key; valid from two
-  // hours ago until in `validity`, which may be before now.
+  // Issues a certificate for `host`, as in "IP:127.0.0.1", and its key. It is
+  // valid from two hours ago until now + `validity`, which may be negative.
   TestCertificate Issue(const std::string& host = "IP:127.0.0.1",
                         absl::Duration validity = absl::Hours(1)) const;
 

@@ -1,5 +1,5 @@
-// The cases of tests/data/mha/torch.json, with their inputs and weights rebuilt
-// as its `doc` says. Needs TORCH_CASES_PATH, the file's path.
+// The cases of tests/data/mha/torch.json, with inputs and weights rebuilt as
+// its `doc` field says. Needs TORCH_CASES_PATH, the file's path.
 #ifndef ATTENDANT_TESTS_SUPPORT_TORCH_CASES_H_
 #define ATTENDANT_TESTS_SUPPORT_TORCH_CASES_H_
 
@@ -27,14 +27,14 @@ struct TorchCase {
   Matrix keys;                   // [batch_size x S, kdim]
   Matrix values;                 // [batch_size x S, vdim]
   MultiHeadProjections heads;
-  // [L, S], or empty; not 0: may not attend.
+  // [L, S], or empty; nonzero: the query may not attend to the key.
   std::vector<std::uint8_t> attn_mask;
-  // [batch_size, S], or empty; not 0: nothing attends.
+  // [batch_size, S], or empty; nonzero: no query attends to the key.
   std::vector<std::uint8_t> key_padding_mask;
   std::vector<double> out;      // [batch_size, L, E]
   std::vector<double> weights;  // [batch_size, heads, L, S]
 
-  // One sequence of the batch.
+  // The queries of sequence `b` of the batch.
   MatrixView queries_of(std::int64_t b) const {
     return {queries.data.data() + b * query_count * queries.column_count,
             query_count, queries.column_count};
@@ -47,7 +47,7 @@ struct TorchCase {
     return {values.data.data() + b * key_count * values.column_count, key_count,
             values.column_count};
   }
-  // The positions that nothing attends to.
+  // The positions that no query attends to.
   std::vector<std::int32_t> padding_of(std::int64_t b) const {
     std::vector<std::int32_t> positions;
     if (key_padding_mask.empty()) return positions;
@@ -104,7 +104,7 @@ inline TorchCase TorchCaseFromJson(const nlohmann::json& json) {
   torch.key_padding_mask = FlatMask(json["key_padding_mask"]);
   torch.out = json["out"].get<std::vector<double>>();
   torch.weights = json["weights"].get<std::vector<double>>();
-  // That the recipe was followed.
+  // Checks that the recipe was followed.
   const auto& probe = json["probe"];
   EXPECT_EQ(torch.queries.data.front(), probe["q0"].get<float>());
   EXPECT_EQ(torch.heads.query.weight.data.back(),

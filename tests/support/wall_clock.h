@@ -1,4 +1,4 @@
-// The time of day, set as an administrator sets it.
+// Shifts the time of day, as an administrator would set it.
 #ifndef ATTENDANT_TESTS_SUPPORT_WALL_CLOCK_H_
 #define ATTENDANT_TESTS_SUPPORT_WALL_CLOCK_H_
 
@@ -6,9 +6,9 @@
 
 namespace attendant {
 
-// While it lives this process, libraries and all, reads a time of day that is
-// off by `offset`; time that nobody can set goes on as it did. One at a time.
-// A test that uses it links wall_clock.cc, which stands in for the C library's
+// While it lives, this process and its libraries read a time of day that is off
+// by `offset`; monotonic clocks are unaffected. Only one may live at a time. A
+// test that uses it must link wall_clock.cc, which replaces the C library's
 // functions.
 class ShiftedWallClock {
  public:

@@ -1,4 +1,4 @@
-// A live catalog on a fake disk, with verbs that name the domain.
+// A live catalog on a fake disk, with helpers named after domain operations.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_CATALOG_FIXTURE_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_CATALOG_FIXTURE_H_
 
@@ -38,7 +38,7 @@ inline Item MakeItem(std::string id, std::vector<float> key,
   return item;
 }
 
-// `count` items item0, item1, ... with standard normal keys.
+// Returns `count` items item0, item1, ... with standard normal keys.
 inline std::vector<Item> RandomItems(int count, int dim, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
@@ -65,7 +65,7 @@ inline AttendQuery LikeQuery(std::vector<std::string> ids) {
   return query;
 }
 
-// Of the first key field.
+// Sets the encoder of the first key field.
 inline absl::Status SetEncoder(LiveCatalog& catalog, TextEncoder encoder) {
   std::vector<LiveCatalog::FieldEncoder> encoders;
   encoders.push_back({0, std::move(encoder)});
@@ -80,7 +80,7 @@ class CatalogFixture : public ::testing::Test {
     Restart();
   }
 
-  // Only what the disk holds comes back.
+  // Reopens the catalog, which then has only what the disk holds.
   void Restart() {
     catalog_ = nullptr;
     CatalogRecord record;
@@ -102,7 +102,7 @@ class CatalogFixture : public ::testing::Test {
   void Delete(const std::vector<std::string>& ids) {
     ASSERT_OK(catalog_->Delete(ids, ""));
   }
-  // As if they had been stored.
+  // Sets the defaults as if they had been stored.
   void SetDefaults(const std::vector<KeyFieldSchema>& fields,
                    std::vector<NamedModel> models) {
     ASSERT_OK(catalog_->SetDefaults(fields, std::move(models),

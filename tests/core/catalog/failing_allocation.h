@@ -1,4 +1,4 @@
-// Memory that runs out when a test says so.
+// Makes memory run out when a test asks for it.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_FAILING_ALLOCATION_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_FAILING_ALLOCATION_H_
 
@@ -6,10 +6,10 @@
 
 namespace attendant {
 
-// While it lives, the nth allocation of this thread, from 1, throws
-// std::bad_alloc, and no other, or with later_too each later one; under a
-// sanitizer none does. One at a time. For tests that are linked with
-// failing_allocation.cc, which replaces operator new.
+// While it lives, the nth allocation of this thread (counted from 1) throws
+// std::bad_alloc; with `later_too` each later one throws as well. Under a
+// sanitizer no allocation fails. Only one may live at a time. For tests that
+// are linked with failing_allocation.cc, which replaces operator new.
 class FailingAllocation {
  public:
   explicit FailingAllocation(int nth, bool later_too = false);
@@ -17,11 +17,11 @@ class FailingAllocation {
   FailingAllocation(const FailingAllocation&) = delete;
   FailingAllocation& operator=(const FailingAllocation&) = delete;
 
-  // There were so many.
+  // True if the nth allocation was reached.
   bool befell() const;
 };
 
-// The same for the allocations of all threads but this one.
+// Like FailingAllocation, for the allocations of all threads but this one.
 class FailingElsewhere {
  public:
   explicit FailingElsewhere(int nth);
@@ -29,11 +29,12 @@ class FailingElsewhere {
   FailingElsewhere(const FailingElsewhere&) = delete;
   FailingElsewhere& operator=(const FailingElsewhere&) = delete;
 
-  // There were so many.
+  // True if the nth allocation was reached.
   bool befell() const;
 };
 
-// Calls `work`, whose nth allocation fails. False if it has none.
+// Calls `work` with its nth allocation failing. Returns false if `work` makes
+// fewer than n allocations.
 template <typename Work>
 bool WithoutMemoryAt(int nth, const Work& work, bool later_too = false) {
   const FailingAllocation failing(nth, later_too);

@@ -1,5 +1,5 @@
-// A CatalogStore in memory, which fails when told to. It outlives restarts of
-// the catalog above it through the shared FakeDisk.
+// A CatalogStore in memory that fails when told to. The shared FakeDisk lets
+// its data outlive restarts of the catalog above it.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_FAKE_STORE_H_
 
@@ -31,14 +31,14 @@ struct FakeDisk {
   absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
   bool held ABSL_GUARDED_BY(mutex) = false;    // writes wait until it is not
   int write_count ABSL_GUARDED_BY(mutex) = 0;  // begun: a sync each
-  // Writes that succeed before the ones that fail.
+  // Number of writes that succeed before writes fail.
   int succeed_count ABSL_GUARDED_BY(mutex) = 0;
-  // Of taking back what failed.
+  // Status of taking back a failed write.
   absl::Status take_back_status ABSL_GUARDED_BY(mutex);
   bool take_back_throws ABSL_GUARDED_BY(mutex) = false;
   MemoryFiles scratch_files;
   bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
-  // Called by each write that succeeds, last.
+  // Called at the end of each write that succeeds.
   std::function<void()> when_written ABSL_GUARDED_BY(mutex);
 };
 

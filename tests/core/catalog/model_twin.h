@@ -1,4 +1,4 @@
-// The slow twin of attention through a model: doubles and plain loops.
+// Slow twin of attention through a model: plain loops in doubles.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_MODEL_TWIN_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_MODEL_TWIN_H_
 
@@ -23,7 +23,7 @@ inline double TwinDot(const Doubles& a, const Doubles& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
 }
 
-// W x + b; no b if it is empty.
+// Returns W x + b, or W x if b is empty.
 inline Doubles TwinProject(const Matrix& weight, std::span<const float> bias,
                            const Doubles& input) {
   Doubles output;
@@ -43,14 +43,14 @@ inline Doubles TwinProject(const Projection& projection, const Doubles& input) {
   return TwinProject(projection.weight, projection.bias, input);
 }
 
-// Part `i` of `count` equal parts.
+// Returns part `i` of `count` equal parts.
 inline Doubles TwinPart(const Doubles& all, std::int64_t count,
                         std::int64_t i) {
   const auto size = static_cast<std::ptrdiff_t>(all.size()) / count;
   return {all.begin() + i * size, all.begin() + (i + 1) * size};
 }
 
-// The similarity of a query and a key in one head.
+// Returns the similarity of a query and a key in one head.
 inline double TwinSimilarity(const AttentionModel& model, ScoreKind kind,
                              std::int64_t head, const Doubles& query,
                              const Doubles& key) {

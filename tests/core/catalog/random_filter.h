@@ -1,4 +1,4 @@
-// Filters at random, what they mean row by row, and how they are written.
+// Random filters, their meaning row by row, and their text.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_RANDOM_FILTER_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_RANDOM_FILTER_H_
 
@@ -16,7 +16,7 @@
 
 namespace attendant {
 
-// One attribute of each type, and a second integer that no row has.
+// One attribute of each type, and a second integer attribute that no row has.
 inline CatalogSchema FilterSchema() {
   CatalogSchema schema;
   schema.key_fields.push_back({.name = "vec", .dim = 2});
@@ -30,7 +30,7 @@ inline CatalogSchema FilterSchema() {
   return schema;
 }
 
-// Few enough values that they meet, with the edges of their types.
+// Values are few enough to collide often, and include the edges of their types.
 class RandomFilters {
  public:
   explicit RandomFilters(std::uint64_t seed) : random_(seed) {}
@@ -69,7 +69,7 @@ class RandomFilters {
     return texts;
   }
 
-  // A value that an attribute of `type` can be compared with.
+  // Returns a value that an attribute of `type` can be compared with.
   AttributeValue Comparand(AttributeType type) {
     const bool is_number =
         type == AttributeType::kInt64 || type == AttributeType::kDouble;
@@ -109,8 +109,9 @@ class RandomFilters {
     }
   }
 
-  // As the parser makes them: no list of one, no list of the same kind within
-  // itself where no parentheses would be written.
+  // Builds trees as the parser does: no list has a single element, and no list
+  // directly contains a list of its own kind, which would be written without
+  // parentheses.
   Filter Tree(const CatalogSchema& schema, int depth, bool with_lists) {
     if (depth == 0 || Below(4) == 0) return Condition(schema, with_lists);
     if (Below(4) == 0) {
@@ -128,7 +129,8 @@ class RandomFilters {
   std::mt19937_64 random_;
 };
 
-// The sign of a - b, exactly: long double holds every int64 and double here.
+// Returns the sign of a - b. Exact: long double holds every int64 and double
+// here.
 inline int CompareNumbers(const AttributeValue& a, const AttributeValue& b) {
   static_assert(std::numeric_limits<long double>::digits >= 64);
   const auto number = [](const AttributeValue& value) -> long double {
@@ -146,7 +148,7 @@ inline int CompareValues(const AttributeValue& a, const AttributeValue& b) {
     return CompareNumbers(a, b);
   }
   if (TypeOf(a) == AttributeType::kTimestamp) {
-    // The item's is the microsecond that it is in.
+    // The item's time is truncated to its microsecond.
     const absl::Time of_a =
         absl::FromUnixMicros(absl::ToUnixMicros(std::get<absl::Time>(a)));
     const absl::Time of_b = std::get<absl::Time>(b);
@@ -155,7 +157,7 @@ inline int CompareValues(const AttributeValue& a, const AttributeValue& b) {
   return a < b ? -1 : b < a ? 1 : 0;
 }
 
-// The slow twin of EvaluateFilter: what a filter says of one item.
+// Slow twin of EvaluateFilter: whether the filter is true of one item.
 inline bool IsTrueOf(
     const Filter& filter, const CatalogSchema& schema,
     const std::vector<std::pair<int, AttributeValue>>& attributes) {
@@ -222,7 +224,7 @@ inline std::string Written(const AttributeValue& value) {
     return absl::StrFormat("%.17e", *number);
   }
   if (const auto* time = std::get_if<absl::Time>(&value)) {
-    // Not absl::RFC3339_full, whose years have as few digits as they need.
+    // Not absl::RFC3339_full, which does not pad years to four digits.
     return absl::FormatTime("'%E4Y-%m-%d%ET%H:%M:%E*S%Ez'", *time,
                             absl::UTCTimeZone());
   }
@@ -234,7 +236,8 @@ inline std::string Written(const AttributeValue& value) {
   return written + '"';
 }
 
-// What ParseFilter reads as `filter`; it has no lists to compare with.
+// Returns the text that ParseFilter reads as `filter`, which must compare with
+// no lists.
 inline std::string Written(const Filter& filter) {
   const auto joined = [&](absl::string_view between) {
     std::string all;

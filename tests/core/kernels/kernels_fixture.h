@@ -1,4 +1,4 @@
-// Tests of the kernels of every level, and what they compare with.
+// Fixture for tests of the kernels at every level, and reference values.
 #ifndef ATTENDANT_TESTS_CORE_KERNELS_KERNELS_FIXTURE_H_
 #define ATTENDANT_TESTS_CORE_KERNELS_KERNELS_FIXTURE_H_
 
@@ -18,13 +18,14 @@ namespace attendant {
 // 2^-24: the relative error of one rounding to float.
 inline constexpr double kEpsilon = 5.9604644775390625e-8;
 
-// None, one, around the vector widths (4, 8, 16) and their multiples, odd.
+// Zero, one, lengths around the vector widths (4, 8, 16) and their multiples,
+// and odd lengths.
 inline constexpr std::int64_t kLengths[] = {
     0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 23, 31, 32, 33, 48, 63, 100, 128, 129};
-// Longer than a block of sums, at one level or all.
+// Longer than a block of sums, at one kernel level or at all of them.
 inline constexpr std::int64_t kLongLengths[] = {511,  512,  513,
                                                 1025, 2065, 8192};
-// Bytes from alignment, in floats.
+// Offsets from alignment, in floats.
 inline constexpr std::int64_t kOffsets[] = {0, 1, 3};
 
 class KernelsTest : public ::testing::TestWithParam<KernelLevel> {
@@ -38,7 +39,7 @@ class KernelsTest : public ::testing::TestWithParam<KernelLevel> {
   std::vector<float> Normal(std::int64_t size, float deviation = 1) {
     std::normal_distribution<float> normal(0, deviation);
     std::vector<float> floats;
-    // Kernels step over what they are given, which must not be null.
+    // Kernels do pointer arithmetic on their arguments, which must not be null.
     floats.reserve(static_cast<std::size_t>(size) + 1);
     floats.resize(static_cast<std::size_t>(size));
     for (float& f : floats) f = normal(random_);
@@ -70,7 +71,7 @@ inline DoubleDot NaiveDot(const float* a, const float* b, std::int64_t dim) {
   return result;
 }
 
-// Each term passes at most dim + 1 roundings, whatever the order.
+// Each term passes at most dim + 1 roundings, in any order of summation.
 inline double DotTolerance(const DoubleDot& naive, std::int64_t dim) {
   return static_cast<double>(dim + 1) * kEpsilon * naive.magnitude * 1.0001;
 }
@@ -93,9 +94,10 @@ inline DoubleTanhDot NaiveTanhDot(const float* query,
   return result;
 }
 
-// Each tanh has its relative error, each term passes at most dim + 1 roundings,
-// whatever the order, and each tanh, product and sum may round to a multiple of
-// the least denormal, a tanh's then multiplied by its weight.
+// Each tanh has its relative error. Each term passes at most dim + 1 roundings,
+// in any order of summation. Each tanh, product and sum may also round to a
+// multiple of the least denormal; for a tanh that error is multiplied by its
+// weight.
 inline double TanhDotTolerance(const DoubleTanhDot& naive, std::int64_t dim,
                                double greatest_weight) {
   const auto count = static_cast<double>(dim + 1);

@@ -1,4 +1,4 @@
-// What the tests of indexes share: ids, data and short ways to scan.
+// Shared by the tests of indexes: ids, data and shorthands for scans.
 #ifndef ATTENDANT_TESTS_CORE_SHORTLIST_SCAN_FIXTURE_H_
 #define ATTENDANT_TESTS_CORE_SHORTLIST_SCAN_FIXTURE_H_
 
@@ -19,7 +19,7 @@
 
 namespace attendant {
 
-// No ids: ties break by row.
+// Resolves no ids, so that ties break by row.
 class NoIds : public IdResolver {
  public:
   absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
@@ -27,7 +27,7 @@ class NoIds : public IdResolver {
 
 inline const NoIds kNoIds;
 
-// Row-major keys; an empty span for a row without one.
+// Row-major keys; a row without a key has an empty span.
 struct KeyTable {
   std::int64_t dim = 0;
   std::vector<float> floats;
@@ -52,8 +52,8 @@ inline KeyTable TableOf(std::int64_t dim, std::vector<float> floats,
   return table;
 }
 
-// Keys around random centres: both deviate by 1 in each component. They are
-// multiplied by a random factor in [1, norm_spread].
+// Keys around random centres. Centres and keys both deviate by 1 in each
+// component. Keys are then multiplied by a random factor in [1, norm_spread].
 inline KeyTable ClusteredKeys(std::int64_t row_count, std::int64_t dim,
                               std::int64_t cluster_count, std::uint64_t seed,
                               float norm_spread = 1) {
@@ -82,7 +82,8 @@ inline std::unique_ptr<FlatIndex> FlatOf(const KeyTable& table) {
   return index;
 }
 
-// What an index of these keys, not normalised, tells of each.
+// Expects that an index of these unnormalised keys reports each of them
+// correctly.
 inline void ExpectKeys(const KeyIndex& index, const KeyTable& table) {
   double norm = 0;
   for (RowIndex row = 0; row < table.row_count(); ++row) {
@@ -102,11 +103,11 @@ inline void ExpectKeys(const KeyIndex& index, const KeyTable& table) {
   }
   EXPECT_EQ(index.Keyed(0, 0), 0);
   EXPECT_GE(index.max_norm(), norm);
-  // Of a list's mean and of what keys are off it.
+  // Covers a list's mean and the keys' residuals from it.
   EXPECT_LE(index.max_norm(), 3 * norm);
 }
 
-// A query for all rows of an index.
+// Returns a query for all rows of an index.
 inline ScanQuery QueryFor(std::span<const float> query,
                           std::int64_t row_count) {
   ScanQuery scan;

@@ -53,7 +53,7 @@ inline std::string TestId(std::int64_t i) {
   return absl::StrFormat("item-%06d", i);
 }
 
-// Every number and text in it depends on i.
+// Every number and text in the item depends on i.
 inline Item TestItem(std::int64_t i) {
   const float f = static_cast<float>(i);
   Item item;

@@ -1,5 +1,5 @@
-// What tests of approximate attention have in common: inputs, and the
-// approximations by plain loops in doubles.
+// Shared by the tests of approximate attention: inputs, and the approximations
+// as plain loops in doubles.
 #ifndef ATTENDANT_TESTS_CORE_ATTENTION_APPROXIMATIONS_APPROXIMATION_TWINS_H_
 #define ATTENDANT_TESTS_CORE_ATTENTION_APPROXIMATIONS_APPROXIMATION_TWINS_H_
 
@@ -21,7 +21,7 @@
 namespace attendant {
 
 inline Matrix Normals(std::int64_t rows, std::int64_t dim, std::uint64_t seed) {
-  // Not of the generator that the approximations draw from.
+  // A generator other than the one that the approximations draw from.
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
   Matrix matrix = {rows, dim, {}};
@@ -65,8 +65,8 @@ inline std::int32_t BucketTwin(const LshBuckets& hash,
   return static_cast<std::int32_t>(best);
 }
 
-// Queries and keys that share no bucket, by the definition; those without any
-// common bucket are masked from none.
+// Marks each query-key pair that shares no bucket, by the definition. A query
+// that shares a bucket with no key has no pair marked.
 inline std::vector<bool> Unmet(const Matrix& queries, const Matrix& keys,
                                const LshAttentionOptions& options,
                                bool causal) {

@@ -1,4 +1,4 @@
-// Live catalogs whose ids, and whose merges, are looked at.
+// Live catalogs whose item ids and merges a test inspects.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_LIVE_LIVE_CATALOG_FIXTURE_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_LIVE_LIVE_CATALOG_FIXTURE_H_
 
@@ -12,7 +12,7 @@ namespace attendant {
 
 class LiveCatalogTest : public CatalogFixture {
  protected:
-  // Item ids of the snapshot, each as often as it is live.
+  // Item ids of the snapshot, each repeated once per live row.
   std::multiset<std::string> LiveIds() {
     std::multiset<std::string> ids;
     const auto snapshot = catalog_->snapshot();
@@ -31,7 +31,7 @@ class LiveCatalogMergeTest : public LiveCatalogTest {
     CatalogSchema schema = OneFieldSchema(4);
     schema.key_fields[0].index_kind = IndexKind::kIvf;
     LiveCatalogOptions options;
-    // Merges happen only when a test waits for them.
+    // Merges run only when a test waits for them.
     options.settle_time = absl::Hours(1);
     OpenCatalog(schema, options);
   }

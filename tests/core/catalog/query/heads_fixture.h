@@ -1,5 +1,5 @@
-// A catalog whose keys go through the heads of a model, and a twin of its
-// answers.
+// A catalog whose keys are projected by the heads of a model, and a slow twin
+// of its answers.
 #ifndef ATTENDANT_TESTS_CORE_CATALOG_QUERY_HEADS_FIXTURE_H_
 #define ATTENDANT_TESTS_CORE_CATALOG_QUERY_HEADS_FIXTURE_H_
 
@@ -26,7 +26,7 @@ class ModelHeadsTest : public CatalogFixture {
             key_limit};
   }
 
-  // Items with keys of 4 and values of 6, as RandomMultiHeadModel takes them.
+  // Items with keys [4] and values [6], as RandomMultiHeadModel takes them.
   static std::vector<Item> ItemsForModel(int count) {
     RandomFloats random(99);
     std::vector<Item> items;
@@ -55,7 +55,7 @@ class ModelHeadsTest : public CatalogFixture {
     return query;
   }
 
-  // Each head's softmax over `items`.
+  // Returns each head's softmax over `items`.
   std::vector<Doubles> TwinWeights(ScoreKind kind,
                                    const std::vector<Item>& items,
                                    double temperature = 0.3) const {
@@ -74,7 +74,7 @@ class ModelHeadsTest : public CatalogFixture {
     return weights;
   }
 
-  // Concat of each head's W_V (sum of weight x value) + b_V, through W_O.
+  // Concatenates each head's W_V (sum of weight x value) + b_V and applies W_O.
   Doubles TwinOutput(const std::vector<Doubles>& weights,
                      const std::vector<Item>& items) const {
     const MultiHeadProjections& heads = *model_.model->multi_head();
@@ -82,7 +82,8 @@ class ModelHeadsTest : public CatalogFixture {
     for (std::int64_t h = 0; h < heads.head_count; ++h) {
       Doubles pooled(2);
       for (std::size_t i = 0; i < items.size(); ++i) {
-        // W_V before pooling here, after it in the engine: the same.
+        // The twin applies W_V before pooling, the engine after it; the result
+        // is the same.
         const Doubles value =
             TwinPart(TwinProject(*heads.value, ToDoubles(items[i].value)),
                      heads.head_count, h);
