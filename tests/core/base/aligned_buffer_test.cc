@@ -21,7 +21,7 @@ TEST(AlignedBufferTest, BeginsAtACacheLine) {
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(buffer.data()) % 64, 0u);
     EXPECT_EQ(buffer.size(), size);
     EXPECT_EQ(buffer.span().size(), size);
-    // All of it may be written.
+    // The whole buffer is writable.
     std::iota(buffer.span().begin(), buffer.span().end(), 0.0f);
     EXPECT_EQ(buffer[size - 1], static_cast<float>(size - 1));
   }
@@ -45,11 +45,12 @@ TEST(AlignedBufferTest, MoveTakesTheMemoryAlong) {
   EXPECT_EQ(moved[2], 7);
 }
 
-// Whatever lies between them: malloc would keep what is not at its end.
+// Memory returns to the system even if other blocks lie between: malloc would
+// keep what is not at the end of its heap.
 TEST(AlignedBufferTest, LargeOnesGoBackToTheSystem) {
   constexpr std::size_t kSize = std::size_t{4} << 20;
   constexpr int kCount = 32;
-  // malloc takes blocks of this size from its own memory from then on.
+  // From now on malloc serves blocks of this size from its own heap.
   std::free(std::malloc(4 * kSize));
   std::vector<AlignedBuffer<char>> buffers;
   std::vector<std::unique_ptr<char[]>> between;

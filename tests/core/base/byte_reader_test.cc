@@ -72,7 +72,7 @@ TEST(ByteReaderTest, ReadsNothingWhereTooLittleIsLeft) {
   EXPECT_FALSE(reader.ReadText(8, text));
   EXPECT_FALSE(
       reader.ReadText(std::numeric_limits<std::uint64_t>::max(), text));
-  // A count whose bytes overflow is too many as well.
+  // A count whose size in bytes overflows is too large as well.
   for (const std::uint64_t count :
        {std::uint64_t{2}, std::uint64_t{1} << 62,
         std::numeric_limits<std::uint64_t>::max()}) {

@@ -11,7 +11,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Optional;
 
-// Unicode 15, table 3-7: the first and last of each row.
+// First and last code point of each row of Unicode 15, table 3-7.
 TEST(IdsTest, WellFormedTextIsAccepted) {
   for (const std::string text :
        {"", "a", "\x7f", "\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf",

@@ -50,8 +50,8 @@ TEST(InterruptTest, TheTimeOfDayHasNoPartInIt) {
               StatusIs(absl::StatusCode::kDeadlineExceeded, testing::_));
 }
 
-// A deadline makes the caller, or gRPC in its stead, cancel: what counts is
-// when.
+// A deadline makes the caller, or gRPC on its behalf, cancel: the time of the
+// cancellation decides which it was.
 TEST(InterruptTest, ACancelAtTheDeadlineIsTheDeadline) {
   const std::atomic<bool> cancelled = true;
   const SteadyTime begin = SteadyNow();

@@ -68,7 +68,7 @@ TEST(MemoryBudgetTest, AnAccountOfNoBudgetCountsNowhere) {
   MemoryBudget::Account none;
   none.Set(100);
   EXPECT_EQ(budget.use().counted_bytes, 300);
-  // They change places.
+  // The two accounts are swapped.
   none = std::move(account);
   none.Set(200);
   EXPECT_EQ(budget.use().counted_bytes, 200);
@@ -107,7 +107,7 @@ TEST(MemoryBudgetTest, MemoryThatNobodyCountsIsUsedToo) {
                        .release = [&] { ++released; },
                        .sample_time = absl::InfiniteDuration()});
   EXPECT_OK(budget.Check("a write", 100));
-  // What is counted since the last look comes on top.
+  // Bytes accounted since the last look are added to what it found.
   MemoryBudget::Account account = budget.OpenAccount();
   account.Set(50);
   EXPECT_OK(budget.Check("a write", 50));
@@ -116,10 +116,10 @@ TEST(MemoryBudgetTest, MemoryThatNobodyCountsIsUsedToo) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
   EXPECT_EQ(released, 1);
   EXPECT_EQ(budget.use().used_bytes, 900);
-  // Not at each refusal.
+  // The memory is not looked at on every refusal.
   EXPECT_FALSE(budget.Check("a write", 200).ok());
   EXPECT_EQ(released, 1);
-  // Freed: no restart, and no wait for the next look.
+  // Freed memory counts without a restart or a wait for the next look.
   resident = 100;
   EXPECT_OK(budget.Check("a write", 200));
 }

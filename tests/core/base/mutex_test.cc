@@ -60,7 +60,7 @@ TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
   {
     MutexLock lock(&counter.mutex);
     other = std::thread([&] {
-      // Who waits gives the lock away, again and again if waits end at once.
+      // A waiting thread releases the lock, repeatedly if waits end at once.
       for (int i = 0; i < 10000; ++i) {
         { MutexLock its_turn(&counter.mutex); }
         std::this_thread::yield();
@@ -78,7 +78,8 @@ TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
   EXPECT_LT(wait_count, kMaxWaits);
 }
 
-// Nobody notifies: only the timeout ends the wait, and the lock is held after.
+// Nobody notifies, so only the timeout ends the wait; the lock is held
+// afterwards.
 TEST(CondVarTest, WaitEndsAtItsTimeout) {
   Counter counter;
   MutexLock lock(&counter.mutex);
@@ -91,7 +92,7 @@ TEST(CondVarTest, WaitEndsAtItsTimeout) {
   EXPECT_EQ(counter.value, 1);
 }
 
-// Would hang if the timeout were taken for the length of the wait.
+// Hangs if the timeout is mistaken for the length of the wait.
 TEST(CondVarTest, NotifyEndsALongWait) {
   Counter counter;
   std::thread other([&] {

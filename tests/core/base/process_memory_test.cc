@@ -59,7 +59,7 @@ TEST(ProcessMemoryTest, TheLeastOfAllGroupsAboveHolds) {
   EXPECT_EQ(MachineMemoryBytes(system.root()), 3 * kMiB);
   system.Write("/sys/fs/cgroup/pod/app/memory.max", "2097152\n");
   EXPECT_EQ(MachineMemoryBytes(system.root()), 2 * kMiB);
-  // In a container its own group is the root.
+  // Inside a container its own cgroup is the root.
   system.Write("/sys/fs/cgroup/memory.max", "1048576\n");
   EXPECT_EQ(MachineMemoryBytes(system.root()), kMiB);
 }
@@ -70,7 +70,7 @@ TEST(ProcessMemoryTest, GroupsOfVersionOneHoldToo) {
   system.Write("/proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/app\n");
   system.Write("/sys/fs/cgroup/memory/app/memory.limit_in_bytes", "4194304\n");
   EXPECT_EQ(MachineMemoryBytes(system.root()), 4 * kMiB);
-  // Version 1 says "no limit" by a number beyond all memory.
+  // cgroup version 1 expresses "no limit" as a number beyond any memory.
   system.Write("/sys/fs/cgroup/memory/app/memory.limit_in_bytes",
                "9223372036854771712\n");
   EXPECT_EQ(MachineMemoryBytes(system.root()), 8 * kMiB);

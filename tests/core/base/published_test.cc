@@ -38,8 +38,8 @@ TEST(PublishedTest, UnheldVersionDiesAtOnce) {
   EXPECT_TRUE(watched.expired());
 }
 
-// Both parts are written before it is published, and destroyed after the last
-// reader: readers see them equal, and never see a version older than one that
+// Both parts are written before publication and destroyed after the last
+// reader. Readers must see them equal, and never see a version older than one
 // they have seen.
 struct Version {
   explicit Version(int n) : begin(n), end(n) { ++alive; }

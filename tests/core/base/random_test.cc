@@ -18,7 +18,7 @@ namespace attendant {
 namespace {
 
 TEST(SplitMixBitsTest, AreThoseOfThePublishedGenerator) {
-  // What its authors' program gives from the seeds 0 and 1234567.
+  // Outputs of the authors' program for the seeds 0 and 1234567.
   EXPECT_EQ(SplitMixBits(0, 0), 0xe220a8397b1dcdafu);
   EXPECT_EQ(SplitMixBits(0, 1), 0x6e789e6aa1b965f4u);
   EXPECT_EQ(SplitMixBits(1234567, 0), 6457827717110365317u);
@@ -59,7 +59,7 @@ TEST(FillNormalsTest, HasMeanZeroAndVarianceOneAndNoCorrelation) {
   EXPECT_NEAR(std::accumulate(normals.begin(), normals.end(), 0.0) / kCount, 0,
               5 * deviation);
   EXPECT_NEAR(Correlation(normals, normals), 1, 5 * std::sqrt(2.0) * deviation);
-  // Of both of a pair, and of one with the next pair's.
+  // Correlation within a pair, and between one pair and the next.
   const std::span<const float> all(normals);
   for (const std::size_t lag : {1u, 2u}) {
     EXPECT_NEAR(Correlation(all.first(kCount - lag), all.last(kCount - lag)), 0,
@@ -85,8 +85,8 @@ TEST(FillNormalsTest, UsesOfOneSeedAreIndependent) {
       EXPECT_NEAR(Correlation(drawn.back(), Filled(use, seed + 1, 0, kCount)),
                   0, bound);
     }
-    // What draws of that seed and equal counters perturb weights by: of mean
-    // gamma and variance pi^2 / 6, here 0 and 1.
+    // The noise that draws with that seed and equal counters add to log
+    // weights: mean gamma and variance pi^2 / 6, here standardised to 0 and 1.
     std::vector<float> noise;
     for (std::uint64_t i = 0; i < kCount; ++i) {
       noise.push_back(static_cast<float>(

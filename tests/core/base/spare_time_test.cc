@@ -55,14 +55,14 @@ TEST(SpareTimeTest, WhereThereAreNoMoreThreadsTheCallingOneDoesIt) {
   EXPECT_EQ(id, std::this_thread::get_id());
 }
 
-// How often the calling thread slept, or waited.
+// How often the calling thread slept or waited.
 std::int64_t SleepCount() {
   rusage usage;
   getrusage(RUSAGE_THREAD, &usage);
   return usage.ru_nvcsw;
 }
 
-// Something for each core to do, and more.
+// Keeps every core busy with more than it can do.
 class BusyCores {
  public:
   BusyCores() {

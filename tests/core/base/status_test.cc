@@ -25,7 +25,7 @@ TEST(StatusTest, LongInputsAreNotRepeated) {
             std::string(kBriefBytes, 'x'));
   EXPECT_EQ(Brief(std::string(3'000'000, 'x')),
             std::string(kBriefBytes / 2, 'x') + "… (3000000 bytes)");
-  // Characters of two bytes, from an odd byte on.
+  // Two-byte characters that start at odd bytes.
   std::string accents = "x";
   for (std::size_t i = 0; i < kBriefBytes; ++i) accents += "é";
   EXPECT_EQ(Brief(accents),

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t kHuge = std::int64_t{2} << 20;
 
-// An address that nothing is read from.
+// An address that is never dereferenced.
 const void* At(std::int64_t address) {
   return reinterpret_cast<const void*>(address);
 }
@@ -25,9 +25,9 @@ TEST(TouchedPagesTest, OnlyWholePagesBetweenTakeNothing) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
   TouchedPages pages(At(kHuge));
   EXPECT_EQ(pages.Write(At(kHuge + 10), 10), 20);
-  // To the end of the first page, and from where the fourth begins.
+  // To the end of the first page, and from the start of the fourth.
   EXPECT_EQ(pages.Write(At(kHuge + 3 * page + 5), 10), page - 20 + 15);
-  // Less than a page lies between.
+  // Less than a page lies between the writes.
   EXPECT_EQ(pages.Write(At(kHuge + 4 * page + 5), 10), page);
 }
 
@@ -38,7 +38,7 @@ TEST(TouchedPagesTest, RowsBeforeTheFirstTakeNothing) {
 
 TEST(TouchedPagesTest, HugePagesAreTakenWhole) {
   const std::int64_t page = sysconf(_SC_PAGESIZE);
-  // The first whole one begins at 2 kHuge.
+  // The first whole huge page begins at 2 kHuge.
   TouchedPages pages(At(kHuge), At(kHuge + page));
   EXPECT_EQ(pages.Write(At(kHuge + 4 * page), 10), 10);
   EXPECT_EQ(pages.Write(At(2 * kHuge + 100), 10), page - 10 + 110);

@@ -11,13 +11,13 @@ namespace {
 
 thread_local int left = 0;  // until one fails; 0: none does
 thread_local bool none_is_left = false;
-// The same of all threads but one.
+// The same counter for the allocations of all threads but one.
 std::atomic<int> left_elsewhere = 0;
 thread_local bool is_spared = false;
 
 }  // namespace
 
-// A sanitizer has its own.
+// A sanitizer replaces operator new itself.
 #if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && \
     !defined(ABSL_HAVE_THREAD_SANITIZER)
 namespace {

@@ -1,5 +1,5 @@
-// Reduced rows as exact attention over other rows, and what approximations
-// refuse.
+// Reduced rows equal exact attention over other rows; also the inputs that
+// approximations refuse.
 #include "core/attention/approximations/approximation.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ TEST(LinformerTest, WithAsManyMeansAsTokensItIsExact) {
   input.approximation = LinformerOptions{};
   ASSERT_OK_AND_ASSIGN(const SequenceContext got, Contextualize(input));
   EXPECT_EQ(got.scored_count, exact.scored_count);
-  // The same weights; both sum 28 products as floats, in another order, and
+  // The same weights. Both sum 28 products as floats, in different orders, and
   // divide.
   float greatest = 0;
   for (const float f : tokens.data) greatest = std::max(greatest, std::abs(f));
@@ -75,7 +75,7 @@ TEST(LinformerTest, NamesTheTokenThatIsNotFinite) {
   input.approximation = LinformerOptions{.row_count = 4};
   EXPECT_THAT(Contextualize(input),
               StatusIs(kInvalid, HasSubstr("sequence[31]")));
-  // In the padding it is never looked at.
+  // Padded rows are never read.
   const std::int32_t padding[] = {31};
   input.memory = tokens.view();
   const Matrix queries = Normals(3, 2, 2);
@@ -96,7 +96,7 @@ TEST(LinformerTest, RefusesCombinationsThatOverflow) {
                                            "combination overflows")));
 }
 
-// Token 1 is not to blame for what is wrong with reduced row 1.
+// Reduced row 1 overflows, but token 1 is not the cause.
 TEST(LinformerTest, SaysWhenAReducedRowOverflows) {
   const Matrix tokens = {4, 1, {1, 1, 3e38f, 3e38f}};
   MultiHeadProjections heads;
@@ -203,7 +203,7 @@ TEST(ApproximationTest, KeysThatTakeTooMuchMemoryAreRefused) {
   problem.queries = query.view();
   problem.keys = problem.values = {memory.data.data(), 512, 1};
   EXPECT_OK(ValidateApproximation(input.approximation, problem));
-  // Values that no model projects are not copied.
+  // Values are not copied if no model projects them.
   problem.keys = problem.values = {memory.data.data(), 513, 1};
   heads.value.reset();
   EXPECT_OK(ValidateApproximation(input.approximation, problem));

@@ -1,5 +1,5 @@
-// Attention within buckets against plain loops in doubles, and against exact
-// attention where it must be the same.
+// Attention within buckets, compared with plain loops in doubles and with exact
+// attention where both must agree.
 #include "core/attention/approximations/lsh_attention.h"
 
 #include <gmock/gmock.h>
@@ -57,7 +57,7 @@ TEST(LshAttentionTest, AttendsToTheUnionOfBucketsExactly) {
           }
           for (std::int64_t j = 0; j < keys.row_count; ++j) {
             const auto at = static_cast<std::size_t>(i * keys.row_count + j);
-            // A weight is rounded to a float once more.
+            // A weight is rounded once more, to a float.
             EXPECT_NEAR(
                 got.head_weights[0].data[at], twin.weights[at],
                 twin.weights[at] * (twin.log_tolerances[row] + 0x1p-23));
@@ -68,8 +68,8 @@ TEST(LshAttentionTest, AttendsToTheUnionOfBucketsExactly) {
   }
 }
 
-// Projections with positive entries only: of positive tokens, every vector of a
-// head of one component is positive, and shares its one bucket with all.
+// Projections with positive entries only: positive tokens give positive vectors
+// in each head. With one component a head, all of them share one bucket.
 AttentionModel PositiveModel() {
   const auto positive = [](std::int64_t rows, std::int64_t columns,
                            std::uint64_t seed) {
@@ -115,10 +115,10 @@ TEST(LshAttentionTest, WhereAllShareABucketItIsExact) {
       ASSERT_GT(least, 0);
       max_gap = std::max(max_gap, std::log(greatest / least));
     }
-    // All that is added is positive, so that relative errors don't grow. In
-    // units of 2^-24, in each answer: an e is off by 8 + gap, in numerator and
-    // denominator; a weight by 1, the mean of 38 values by 39, four products
-    // and a bias by 5, and one of them by its second order.
+    // All terms are positive, so relative errors don't grow. In units of 2^-24,
+    // in each answer: an exp is off by 8 + gap, in numerator and denominator; a
+    // weight by 1, the mean of 38 values by 39, four products and a bias by 5,
+    // and one of them by its second order.
     const double roundings = 2 * (2 * (8 + max_gap) + 1 + 39 + 5 + 1);
     for (std::size_t d = 0; d < 5; ++d) {
       const double want = exact.outputs.data[i * 5 + d];
@@ -137,8 +137,8 @@ TEST(LshAttentionTest, WhereAllShareABucketItIsExact) {
   }
 }
 
-// Each head finds other keys, so that heads, values and outputs must be put
-// together as they belong.
+// Each head finds different keys, so the test notices if heads, values and
+// outputs are combined in the wrong order.
 TEST(LshAttentionTest, HeadsAreThoseOfOneHeadEach) {
   const Matrix tokens = Normals(60, 4, 31);
   constexpr std::int64_t kHeads = 3;
@@ -183,7 +183,7 @@ TEST(LshAttentionTest, HeadsAreThoseOfOneHeadEach) {
                          AttendApproximately(input, lsh, buckets, got.data()));
     EXPECT_EQ(scored, scored_count);
     EXPECT_EQ(got, joined);
-    // And through W_O.
+    // The same through W_O.
     heads.output = Projection{Normals(5, kHeads * 4, 35), {1, 2, 3, 4, 5}};
     std::vector<float> projected(60 * 5);
     ASSERT_OK(
@@ -206,8 +206,8 @@ TEST(LshAttentionTest, HeadsAreThoseOfOneHeadEach) {
   }
 }
 
-// Values that no model projects are those of the input for every head; keys
-// and buckets are held for one head at a time.
+// All heads share the input's values if no model projects them; keys and
+// buckets are held for one head at a time.
 TEST(LshAttentionTest, MemoryDoesNotGrowWithHeads) {
   constexpr std::int64_t kKeys = 2048;
   const Matrix tokens = Normals(kKeys, 512, 41);
@@ -225,7 +225,7 @@ TEST(LshAttentionTest, MemoryDoesNotGrowWithHeads) {
   input.approximation = LshAttentionOptions{.round_count = 1};
   const PeakMemory memory;
   ASSERT_OK(Contextualize(input).status());
-  // A copy of the values a head would be 1,024 MiB.
+  // Copying the values for each head would take 1,024 MiB.
   EXPECT_LT(memory.added(), 64 << 20);
 }
 

@@ -19,7 +19,7 @@ using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 TEST(LshBucketsTest, TakeTheGreatestComponentOfEitherSign) {
-  // 1,000 buckets are more than are projected on at a time.
+  // 1,000 buckets exceed the number of directions projected at a time.
   for (const std::int64_t bucket_count : {2, 6, 1000}) {
     const auto shared = DrawBuckets({5, bucket_count, 3, 7});
     const LshBuckets& hash = *shared;
@@ -50,8 +50,8 @@ TEST(LshBucketsTest, AreOfDirections) {
   }
 }
 
-// The longest and shortest rows that float holds: dots with them overflow, or
-// lose bits.
+// The longest and shortest rows that a float holds: dot products with them
+// overflow or lose bits.
 TEST(LshBucketsTest, AreOfDirectionsAtAnyLength) {
   constexpr std::int64_t kDim = 1024;
   const auto shared = DrawBuckets({kDim, 64, 4, 1});
@@ -89,7 +89,7 @@ TEST(LshBucketsTest, TheDeadlineStopsTheDrawing) {
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
 }
 
-// Or than the even number that follows.
+// The bucket count is at most the number of keys, rounded up to an even number.
 TEST(LshBucketsTest, AreNeverMoreThanKeys) {
   const Matrix tokens = Normals(7, 3, 1);
   MultiHeadInput input;

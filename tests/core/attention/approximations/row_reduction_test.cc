@@ -24,12 +24,12 @@ TEST(ReduceRowsTest, MeansAreOfSegments) {
   ASSERT_OK_AND_ASSIGN(
       const Matrix reduced,
       Reduced(rows.view(), positions, LinformerOptions{.row_count = 2}));
-  // Of rows 4, 0 and of 1, 2, 3.
+  // Sums of rows 4, 0 and of rows 1, 2, 3.
   EXPECT_THAT(reduced.data, ::testing::ElementsAre(3, 3));
 }
 
 TEST(ReduceRowsTest, RandomRowsAreOneMatrixTimesTheRows) {
-  // Of an odd number: pairs of normals do not fill a row of the matrix.
+  // An odd number of rows: pairs of normals do not fill a row of the matrix.
   const Matrix keys = Normals(31, 2, 4);
   const Matrix values = Normals(31, 3, 5);
   std::vector<std::int32_t> positions(31);
@@ -55,7 +55,7 @@ TEST(ReduceRowsTest, RandomRowsAreOneMatrixTimesTheRows) {
           want += term;
           size += std::abs(term);
         }
-        // Both sum 31 terms of at most 4 roundings each as doubles, and the
+        // Both sum 31 terms, each with at most 4 roundings, as doubles; the
         // result is rounded to a float.
         EXPECT_NEAR(reduced[k].view().Row(r)[d], want,
                     0x1p-24 * std::abs(want) + 2 * 36 * 0x1p-53 * size);

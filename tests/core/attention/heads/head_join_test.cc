@@ -18,7 +18,7 @@ using ::testing::HasSubstr;
 constexpr float kHuge = 3e38f;
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
-// Two heads of values of one component.
+// Two heads with values of one component.
 class HeadJoinTest : public ::testing::Test {
  protected:
   HeadJoinTest() {
@@ -30,7 +30,7 @@ class HeadJoinTest : public ::testing::Test {
     input_.names.values = "history";
   }
 
-  // Of one query, by what it found in each head.
+  // Joins the head outputs of one query.
   absl::Status Join(float first, float second, bool is_empty = false) {
     outputs_.assign(2, -1);
     HeadJoin join(input_, 1);
@@ -85,7 +85,7 @@ TEST_F(HeadJoinTest, HeadsAreAddedPastTheEndOfTheFloats) {
 TEST_F(HeadJoinTest, AProjectionThatOverflowsIsRefused) {
   const auto refused =
       StatusIs(kInvalid, HasSubstr("history: got values whose weighted sum"));
-  // Both heads together, one head alone, and the bias on top.
+  // Both heads together, then one head alone, each plus the bias.
   heads_.output = Projection{{2, 2, {1, 1, 0, 1}}, {}};
   EXPECT_THAT(Join(kHuge, kHuge), refused);
   heads_.output = Projection{{2, 2, {2, 0, 0, 1}}, {}};

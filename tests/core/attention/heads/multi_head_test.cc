@@ -75,7 +75,7 @@ void ExpectTwin(const Problem& problem, const TwinAnswer& twin) {
     if (want == 0) {
       ASSERT_EQ(problem.weights[i], 0) << i;
     } else if (want > 1e-30) {
-      // A last rounding to float.
+      // One last rounding to float.
       ASSERT_NEAR(std::log(problem.weights[i] / want), 0,
                   twin.log_tolerances[i / static_cast<std::size_t>(n)] + 1.2e-7)
           << i;
@@ -84,8 +84,8 @@ void ExpectTwin(const Problem& problem, const TwinAnswer& twin) {
 }
 
 TEST(MultiHeadTest, TilesEqualTheWholeMatrix) {
-  // Around the sizes of tiles (128 keys), of what is scored at a time (64
-  // queries) and of registers.
+  // Sizes around those of a tile (128 keys), a scoring block (64 queries) and
+  // registers.
   for (const std::int64_t m : {1, 63, 64, 65}) {
     for (const std::int64_t n : {1, 127, 128, 129, 300}) {
       for (const ScoreKind kind :
@@ -150,8 +150,8 @@ TEST(MultiHeadTest, MasksEqualTheWholeMatrix) {
   }
 }
 
-// True forbids, as in nn.MultiheadAttention; PyTorch's
-// scaled_dot_product_attention means the contrary.
+// True forbids, as in nn.MultiheadAttention; in PyTorch's
+// scaled_dot_product_attention true allows.
 TEST(MultiHeadTest, ForbiddenIsNotAttended) {
   Problem problem(1, 3, 2, 1);
   const std::vector<std::uint8_t> forbidden = {0, 1, 0};
@@ -209,7 +209,7 @@ TEST(MultiHeadTest, AHeadIsOneBlockOfTheProjections) {
     return Projection{{rows, columns, random.Floats(rows * columns)},
                       random.Floats(rows)};
   };
-  // 3 heads of 5 (keys) and 4 (values); inputs of other dimensions.
+  // 3 heads with keys [5] and values [4]; the inputs have other dimensions.
   const MultiHeadProjections heads = {.head_count = 3,
                                       .query = projection(15, 7),
                                       .key = projection(15, 6),
@@ -271,8 +271,8 @@ TEST(MultiHeadTest, AKeyBiasNeverChangesWeights) {
   Problem with(20, 150, 8, 3);
   with.input.heads = &heads;
   ASSERT_OK(with.Attend());
-  // |q| and |k| are below 8 x 1 + 1 a component; 4 components; c(d) = 2 (d + 3)
-  // roundings in each of two answers, the projections' 9 among them.
+  // |q| and |k| are below 8 x 1 + 1 a component, with 4 components. c(d) = 2 (d
+  // + 3) roundings in each of the two answers, the projections' 9 included.
   const double tolerance =
       2 * 2 * (4 + 3 + 2 * 9) * std::ldexp(1.0, -24) * 4 * 9 * 9 / 2 + 4e-6;
   for (std::size_t i = 0; i < with.weights.size(); ++i) {
@@ -304,7 +304,7 @@ TEST(MultiHeadTest, ProjectingValuesBeforePoolingEqualsAfter) {
   ASSERT_OK(b.Attend());
   EXPECT_EQ(a.weights, b.weights);
   for (std::size_t i = 0; i < a.outputs.size(); ++i) {
-    // 5 products of at most 1, each rounded with a tile's 128.
+    // 5 products of at most 1, each rounded along with a tile's 128 terms.
     EXPECT_NEAR(a.outputs[i], b.outputs[i], 2 * 5 * 140 * std::ldexp(1, -24));
   }
 }
@@ -325,7 +325,7 @@ TEST(MultiHeadTest, HugeLogitsGiveOrdinaryWeights) {
   }
 }
 
-// 1e30 x 1e9 is no float, but nothing is to be made of it.
+// 1e30 x 1e9 overflows a float, but a masked pair's logit is never used.
 TEST(MultiHeadTest, WhatIsMaskedMayOverflow) {
   Problem problem(2, 2, 1, 1);
   problem.queries.data = {1e30f, 1};
@@ -346,14 +346,14 @@ TEST(MultiHeadTest, WhatIsMaskedMayOverflow) {
     EXPECT_THAT(problem.outputs, ElementsAre(3, 5));
     EXPECT_THAT(problem.weights, ElementsAre(1, 0, 0, 1));
   }
-  // Of a pair that is not masked it is refused all the same.
+  // The same pair is refused when it is not masked.
   problem.input.mask = {};
   problem.input.mask.causal = true;
   problem.keys.data = {1e9f, 1};
   EXPECT_THAT(problem.Attend(), overflows);
 }
 
-// The mean of floats is one, whatever their sum is.
+// The mean of floats is a float, even if their sum overflows.
 TEST(MultiHeadTest, HugeValuesHaveTheirMean) {
   for (const float huge : {2e38f, -3e38f}) {
     Problem problem(3, 300, 4, 2);
@@ -364,7 +364,7 @@ TEST(MultiHeadTest, HugeValuesHaveTheirMean) {
     }
     ASSERT_OK(problem.Attend());
     for (std::size_t i = 0; i < problem.outputs.size(); i += 2) {
-      // 300 equal weights, each of a float's rounding, and their sum.
+      // 300 equal weights, each rounded to a float, and their sum.
       EXPECT_NEAR(problem.outputs[i] / huge, 1, 302 * 0x1p-24);
       EXPECT_NEAR(problem.outputs[i + 1], 1, 302 * 0x1p-24);
     }
@@ -407,7 +407,7 @@ TEST(MultiHeadTest, ActivationsAgreeWithTheirFormulas) {
                                     : 1 / (1 + std::exp(-logit));
           want += weight *
                   problem.values.view().Row(j)[static_cast<std::size_t>(d)];
-          // A logit of 4 components up to 8, rounded 6 times.
+          // A logit of 4 components, each up to 8, is rounded 6 times.
           magnitude += std::abs(weight) + 4 * 8 * 8 / 2;
         }
         EXPECT_NEAR(problem.outputs[static_cast<std::size_t>(i * 2 + d)], want,
@@ -499,7 +499,7 @@ TEST(MultiHeadTest, ABlockOfWideHeadsStaysSmall) {
   problem.input.heads = &heads;
   const std::int64_t before = PeakBytes();
   ASSERT_OK(problem.Attend(false));
-  // The sums of all queries would be 128 MiB.
+  // The sums of all queries at once would take 128 MiB.
   EXPECT_LT(PeakBytes() - before, 48 << 20);
 }
 
@@ -548,7 +548,7 @@ TEST(MultiHeadTest, StopsSoonAfterTheDeadline) {
   std::vector<float> outputs(32768 * 2);
   EXPECT_EQ(AttendMultiHead(problem.input, outputs.data()).status().code(),
             absl::StatusCode::kDeadlineExceeded);
-  // All of it takes some seven seconds, and more under a sanitizer.
+  // The whole work takes about seven seconds, more under a sanitizer.
   EXPECT_LT(TimeSince(start), absl::Seconds(3));
 }
 

@@ -26,7 +26,7 @@ std::optional<double> Told(const AttentionModel& model) {
   return asymmetry.value_or(std::nullopt);
 }
 
-// By the definition: builds S = W_Q^T W_K.
+// Asymmetry by its definition: builds S = W_Q^T W_K.
 double AsymmetryOf(const Matrix& query, const Matrix& key) {
   const std::int64_t dim = query.column_count;
   std::vector<double> form(static_cast<std::size_t>(dim * dim));
@@ -51,14 +51,15 @@ double AsymmetryOf(const Matrix& query, const Matrix& key) {
   return std::sqrt(difference / square);
 }
 
-// More rows than columns, as many, and fewer: one way of summing each side.
+// More rows than columns, as many, and fewer: each side has its own way of
+// summing.
 TEST(AsymmetryTest, IsWhatTheDefinitionSays) {
   RandomFloats random(1);
   for (const std::int64_t rows : {1, 5, 8, 9, 40}) {
     const Matrix query = random.Matrix(rows, 9);
     const Matrix key = random.Matrix(rows, 9);
-    // The traces are off by at most some 2^-53 x |W_Q|^2 |W_K|^2, within
-    // 40 x 9 x |S|^2 here, and the root doubles their relative error at most.
+    // The traces are off by about 2^-53 x |W_Q|^2 |W_K|^2 at most, which here
+    // is within 40 x 9 x |S|^2; the root at most doubles their relative error.
     EXPECT_THAT(
         Told(Heads(query, key)),
         Optional(::testing::DoubleNear(AsymmetryOf(query, key), 720 * 0x1p-53)))
@@ -74,7 +75,7 @@ TEST(AsymmetryTest, TiedProjectionsAreSymmetricExactly) {
   }
 }
 
-// Biases are no part of the form, heads are summed.
+// Biases are not part of the bilinear form; heads are summed.
 TEST(AsymmetryTest, CountsAllHeadsAndNoBias) {
   AttentionModel model = Heads({2, 2, {1, 0, 0, 1}}, {2, 2, {0, 1, -1, 0}});
   EXPECT_THAT(Told(model), Optional(2.0));  // S = -S^T
@@ -92,8 +93,9 @@ TEST(AsymmetryTest, OfABilinearForm) {
   EXPECT_THAT(Told({BilinearForm{{2, 2, {0, 0, 0, 0}}}}), Optional(0.0));
 }
 
-// "Hans says that he ...": "he" looks for the name that it stands for, and the
-// name does not look for "he". One projection for both can't tell them apart.
+// "Hans says that he ...": "he" attends to the name that it refers to, but the
+// name does not attend to "he". A single projection for queries and keys can't
+// express that.
 TEST(AsymmetryTest, HeLooksForHansAndHansNotForHe) {
   const std::vector<float> hans = {1, 0, 0};
   const std::vector<float> he = {0, 1, 0};
@@ -108,7 +110,8 @@ TEST(AsymmetryTest, HeLooksForHansAndHansNotForHe) {
     Project(heads.key, to, key);
     return query[0] * key[0] + query[1] * key[1];
   };
-  // A query says what a token wants (a name, a subject), a key what it is.
+  // A query says what a token looks for (a name, a subject), a key what the
+  // token is.
   const Matrix wants = {2, 3, {0, 3, 0, 0, 0, 2}};
   const Matrix is = {2, 3, {1, 0, 0, 1, 1, 0}};
   const AttentionModel separate = Heads(wants, is);

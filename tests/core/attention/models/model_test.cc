@@ -43,8 +43,8 @@ TEST(ProjectTest, RowsAreProjectedOneByOneLikeThePlainSum) {
           want += product;
           magnitude += std::abs(product);
         }
-        // A product, dim - 1 additions and the bias, each off by 2^-24 of what
-        // is at most the magnitude.
+        // A product, dim - 1 additions and the bias, each off by 2^-24 of at
+        // most the magnitude.
         const double tolerance =
             static_cast<double>(dim + 1) * 0x1p-24 * magnitude;
         EXPECT_NEAR(outputs[n * 5 + r], want, tolerance);
@@ -64,7 +64,8 @@ TEST(AttentionModelTest, KnowsItsDimensions) {
   EXPECT_EQ(heads.head_key_dim(), 3);
   EXPECT_EQ(heads.head_value_dim(6), 2);
   EXPECT_EQ(heads.output_dim(6), 7);
-  // Without W_V each head pools values as they are, so that W_O says how long.
+  // Without W_V each head pools values unprojected, so W_O determines their
+  // length.
   heads.value.reset();
   EXPECT_EQ(model.value_dim(), 2);
   EXPECT_EQ(heads.head_value_dim(2), 2);
@@ -86,7 +87,7 @@ TEST(ValidateModelTest, AcceptsEveryKind) {
   EXPECT_OK(ValidateModel(RandomAdditiveModel(1)));
 }
 
-// Head dimensions are free: nothing must divide the dimension of the model.
+// Head dimensions are free: they need not divide the model's dimension.
 TEST(ValidateModelTest, HeadsNeedNotDivideAnyDimension) {
   RandomFloats random(1);
   MultiHeadProjections heads;
@@ -211,7 +212,7 @@ TEST(ValidateModelFitsTest, KindsAndDimensionsMustAgree) {
   EXPECT_THAT(ValidateModelFits(heads, ScoreKind::kDot, 4, 5, "field"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("values of 6, want 5")));
-  // Without values the keys are pooled.
+  // Without values, the keys are pooled.
   EXPECT_THAT(ValidateModelFits(heads, ScoreKind::kDot, 4, 0, "field"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("values of 6, want 4")));

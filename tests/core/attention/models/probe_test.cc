@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::Optional;
 
-// What a projection makes of an input.
+// Returns the probe with the output of `projection` for one input.
 ProjectionProbe ProbeOf(ProjectionKind kind, const Projection& projection,
                         std::uint32_t seed) {
   ProjectionProbe probe;
@@ -84,7 +84,8 @@ TEST(CheckProbeTest, ToleranceIsOfTheOutputsNorm) {
   EXPECT_THAT(FieldOf(status), Optional(std::string("probes[3].output")));
 }
 
-// Here the shape can't tell, and the bias is the same either way round.
+// The shape can't reveal the transposition here, and the bias is the same
+// either way.
 TEST(CheckProbeTest, SquareMatrixTheWrongWayRoundIsCaughtAndNamed) {
   MultiHeadProjections heads;
   RandomFloats random(1);

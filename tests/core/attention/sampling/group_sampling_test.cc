@@ -20,8 +20,8 @@ namespace {
 constexpr double kRounding = 0x1p-52;
 constexpr int kGroupDraws = 50000;
 
-// Groups of items with these log weights; a group's mass is stated apart, and
-// need not be what its items would sum to.
+// Groups of items with these log weights. A group's mass is stated separately
+// and may differ from the sum over its items.
 class TestGroups : public ItemGroups {
  public:
   struct Group {
@@ -56,7 +56,7 @@ class TestGroups : public ItemGroups {
     return absl::OkStatus();
   }
 
-  // Of all items, group by group, from the definition.
+  // Probabilities of all items, group by group, from the definition.
   std::vector<double> Probabilities() const {
     double all = 0;
     for (const double log_mass : log_masses_) all += std::exp(log_mass);
@@ -97,7 +97,7 @@ class TestGroups : public ItemGroups {
   bool broken_ = false;
 };
 
-// Single items among groups; none of the masses is what items sum to.
+// Single items among groups. No mass equals the sum over its items.
 TestGroups SomeGroups() {
   return TestGroups({{.4, {0}},
                      {1.1, {.3f, -.2f, 1}},
@@ -137,7 +137,8 @@ TEST(SampleGroupsWithReplacementTest, FrequenciesAreProbabilities) {
 }
 
 TEST(SampleGroupsWithReplacementTest, DrawsAreIndependent) {
-  // Pairs of neighbouring draws have the product of their probabilities.
+  // The probability of neighbouring draws is the product of their
+  // probabilities.
   TestGroups groups({{0, {0, 1}}, {.5, {0}}});
   ASSERT_OK_AND_ASSIGN(const GroupSlate drawn,
                        SampleGroupsWithReplacement(groups, kGroupDraws, 3));
@@ -153,7 +154,8 @@ TEST(SampleGroupsWithReplacementTest, DrawsAreIndependent) {
 }
 
 TEST(SampleGroupsWithoutReplacementTest, SlatesHaveTheirProbabilities) {
-  // Every ordered slate of the definition, as often as it is probable.
+  // Every ordered slate of the definition must occur as often as it is
+  // probable.
   for (const std::size_t k : {1u, 2u, 3u}) {
     TestGroups groups(
         {{.2, {0}}, {.5, {.3f, -.2f, .1f}}, {-.1, {7}}, {.3, {-.2f, .1f}}});
@@ -194,7 +196,7 @@ TEST(SampleGroupsWithoutReplacementTest, AllItemsAreDrawnInTheEnd) {
     double left = 1;
     for (std::size_t d = 0; d < 8; ++d) {
       const double p = probabilities[static_cast<std::size_t>(items[d])];
-      // left is a sum of differences here, with an absolute error.
+      // `left` is a sum of differences here, with an absolute error.
       EXPECT_NEAR(std::exp(drawn.slate.draws[d].log_weight), p / left,
                   50 * kRounding / left);
       left -= p;
@@ -205,8 +207,9 @@ TEST(SampleGroupsWithoutReplacementTest, AllItemsAreDrawnInTheEnd) {
 }
 
 TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
-  // With no draw kappa is the maximum, of weights that sum to 1 a standard
-  // Gumbel variable; the same noise with one draw more gives the next.
+  // Without draws kappa is the maximum noise, a standard Gumbel variable
+  // because the weights sum to 1; the same noise with one draw more gives the
+  // next maximum.
   TestGroups groups = SomeGroups();
   const std::vector<double> probabilities = groups.Probabilities();
   std::vector<double> counts(20);
@@ -222,7 +225,8 @@ TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
         probabilities[static_cast<std::size_t>(groups.ItemsOf(one)[0])];
     const double kappa = *one.slate.kappa;
     ASSERT_LT(kappa, *none.slate.kappa);
-    // Below the first the next is a Gumbel variable of what is left, cut off.
+    // Given the first maximum, the next is a Gumbel variable of the remaining
+    // mass, truncated at the first.
     const double next = std::exp(-(1 - p) * std::exp(-kappa));
     const double most = std::exp(-(1 - p) * std::exp(-*none.slate.kappa));
     ++next_counts[static_cast<std::size_t>(20 * next / most)];
@@ -258,12 +262,12 @@ TEST(SampleGroupsWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
   const double mean = sum / kGroupDraws;
   const double error =
       std::sqrt((square_sum / kGroupDraws - mean * mean) / kGroupDraws);
-  // Four standard errors; tight enough to tell a bias of a fiftieth.
+  // Four standard errors; tight enough to detect a bias of a fiftieth.
   EXPECT_NEAR(mean, want, 4 * error);
   EXPECT_LT(4 * error, want / 50);
 }
 
-// Many groups of many items, whose weights spread over the given deviation.
+// Many groups of many items, whose log weights have the given deviation.
 TestGroups ManyGroups(float deviation) {
   std::vector<TestGroups::Group> groups;
   std::uint64_t state = 1;
@@ -283,7 +287,8 @@ TestGroups ManyGroups(float deviation) {
 }
 
 TEST(SampleGroupsWithoutReplacementTest, SmallerCountDrawsAPrefix) {
-  // Few draws leave most noise uncomputed; drawing all computes it all.
+  // A few draws leave most noise uncomputed; drawing everything computes it
+  // all.
   for (const float deviation : {1.f, 30.f, 3000.f}) {
     TestGroups groups = ManyGroups(deviation);
     for (std::uint64_t seed = 0; seed < 5; ++seed) {
@@ -318,7 +323,7 @@ TEST(SampleGroupsTest, ExtremesHold) {
   TestGroups none({});
   EXPECT_TRUE(SampleGroupsWithReplacement(none, 3, 1)->items.empty());
   EXPECT_TRUE(SampleGroupsWithoutReplacement(none, 3, 1)->items.empty());
-  // What weighs nothing beside the rest comes last, with its own weight.
+  // Items of negligible weight come last, with their own weights.
   TestGroups far({{-1e4, {0, 0}}, {1e4, {0, -3e4f}}, {-1e4, {5}}});
   for (std::uint64_t seed = 0; seed < 50; ++seed) {
     ASSERT_OK_AND_ASSIGN(const GroupSlate drawn,

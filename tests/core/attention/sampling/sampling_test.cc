@@ -81,7 +81,7 @@ TEST(SampleWithReplacementTest, FrequenciesAreWeights) {
 }
 
 TEST(SampleWithReplacementTest, DrawsAreIndependent) {
-  // Pairs of neighbouring draws have the product of their weights.
+  // The probability of neighbouring draws is the product of their weights.
   const std::vector<float> logits = {0, 1, -.5f};
   const std::vector<double> weights = Softmax(logits);
   const Slate slate = DrawWithReplacement(logits, kDrawCount, 3);
@@ -138,7 +138,7 @@ TEST(SampleWithReplacementTest, ExtremesHold) {
     EXPECT_EQ(draw.index, 0);
     EXPECT_EQ(draw.log_weight, 0);
   }
-  // What has no weight is never drawn, wherever it stands.
+  // Items without weight are never drawn, at any position.
   const std::vector<float> logits = {-1e4f, 1e4f, -1e4f, 1e4f, -1e4f};
   std::vector<double> counts(2);
   for (const Draw& draw : DrawWithReplacement(logits, 1000, 1).draws) {
@@ -161,7 +161,7 @@ TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
 }
 
 TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
-  // The same seed for all, other keys each time.
+  // The same seed for all slates, different keys each time.
   const std::vector<float> logits = {0, 1, -.5f};
   std::vector<double> counts(3);
   for (std::uint64_t key = 0; key < kDrawCount; ++key) {
@@ -172,13 +172,13 @@ TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
   EXPECT_GT(ChiSquarePValue(Softmax(logits), counts), kMinPValue);
 }
 
-// Slates of k of n items, with every ordered slate's probability known.
+// Slates of k of n items, with the probability of every ordered slate.
 class EnumerationTest : public testing::TestWithParam<std::pair<int, int>> {};
 
 TEST_P(EnumerationTest, SlatesHaveTheirProbabilities) {
   const auto n = static_cast<std::size_t>(GetParam().first);
   const auto k = static_cast<std::size_t>(GetParam().second);
-  // Milder than kLogits: each of some hundred slates is to turn up.
+  // Milder than kLogits, so that each of about a hundred slates occurs.
   std::vector<float> logits(kLogits.begin(),
                             kLogits.begin() + GetParam().first);
   for (float& logit : logits) logit *= .4f;
@@ -193,10 +193,10 @@ TEST_P(EnumerationTest, SlatesHaveTheirProbabilities) {
     ++frequencies[indices];
     const auto found = slates.find(indices);
     ASSERT_NE(found, slates.end());
-    // k sums of n, quotients and logs on either side, of logs below 20.
+    // k sums of n terms, quotients and logs on either side, of logs below 20.
     const double tolerance = static_cast<double>(8 * k * n) * kEpsilon;
     ASSERT_NEAR(slate.log_probability, std::log(found->second), tolerance);
-    // Each draw's own: the slate's probability by parts.
+    // Sums each draw's own log probability into that of the slate.
     double log_probability = 0;
     for (const Draw& draw : slate.draws) log_probability += draw.log_weight;
     ASSERT_NEAR(log_probability, slate.log_probability, tolerance);
@@ -251,8 +251,9 @@ TEST(SampleWithoutReplacementTest, InclusionIsItsDefinition) {
       const double log_weight =
           std::log(weights[static_cast<std::size_t>(draw.index)]);
       const double want = 1 - std::exp(-std::exp(log_weight - *slate.kappa));
-      // The definition cancels down to an absolute epsilon; exponents are below
-      // 16, so that exp multiplies their rounding by as much.
+      // Cancellation leaves the definition an absolute error of epsilon;
+      // exponents are below 16, so exp multiplies their rounding by up to that
+      // factor.
       EXPECT_NEAR(std::exp(*draw.log_inclusion_given_threshold), want,
                   64 * kEpsilon);
     }
@@ -260,7 +261,8 @@ TEST(SampleWithoutReplacementTest, InclusionIsItsDefinition) {
 }
 
 TEST(SampleWithoutReplacementTest, KappaIsThePerturbedWeightOfTheNextDraw) {
-  // One draw more lowers kappa: what was next is drawn, above the new one.
+  // One more draw lowers kappa: the item just below it is drawn and lies above
+  // the new kappa.
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     double before = std::numeric_limits<double>::infinity();
     for (int count = 0; count < 9; ++count) {
@@ -274,8 +276,8 @@ TEST(SampleWithoutReplacementTest, KappaIsThePerturbedWeightOfTheNextDraw) {
 }
 
 TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
-  // With no draw kappa is the maximum, which for weights that sum to 1 is a
-  // standard Gumbel variable: exp(-exp(-kappa)) is uniform.
+  // Without draws kappa is the maximum noise, a standard Gumbel variable
+  // because the weights sum to 1: exp(-exp(-kappa)) is uniform.
   std::vector<double> counts(20);
   for (std::uint64_t seed = 0; seed < kDrawCount; ++seed) {
     const Slate slate =
@@ -287,8 +289,8 @@ TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
 }
 
 TEST(SampleWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
-  // Horvitz and Thompson's estimate of the sum of f = weight x gain over all
-  // items from the slate alone (Kool et al. 2019, eq. 9).
+  // Horvitz-Thompson estimate of the sum of f = weight x gain over all items,
+  // from the slate alone (Kool et al. 2019, eq. 9).
   const std::vector<double> gains = {3, 1, 2, 5, 7, 4, 1, 9, 2};
   const std::vector<double> weights = Softmax(kLogits);
   double want = 0;
@@ -309,10 +311,10 @@ TEST(SampleWithoutReplacementTest, EstimatesByInclusionAreUnbiased) {
     }
     const double mean = sum / kDrawCount;
     const double deviation = std::sqrt(square_sum / kDrawCount - mean * mean);
-    // Four standard errors of a mean: passed by 99.994 % of seeds.
+    // Four standard errors of a mean: 99.994 % of seeds pass.
     EXPECT_NEAR(mean, want, 4 * deviation / std::sqrt(kDrawCount))
         << count << " draws";
-    // Tight enough to tell a bias of a twentieth.
+    // Tight enough to detect a bias of a twentieth.
     EXPECT_LT(4 * deviation / std::sqrt(kDrawCount), want / 20);
   }
 }
@@ -342,7 +344,7 @@ TEST(SampleWithoutReplacementTest, OrderOfItemsDoesNotMatter) {
   for (std::size_t d = 0; d < slate.draws.size(); ++d) {
     EXPECT_EQ(order[static_cast<std::size_t>(shuffled.draws[d].index)],
               slate.draws[d].index);
-    // Sums of 200 in another order, and 50 more additions.
+    // Sums of 200 terms in another order, and 50 more additions.
     EXPECT_NEAR(shuffled.draws[d].log_weight, slate.draws[d].log_weight,
                 (200 + 4 * 50) * kEpsilon);
     EXPECT_EQ(shuffled.draws[d].log_inclusion_given_threshold,
@@ -366,7 +368,8 @@ TEST(SampleWithoutReplacementTest, SmallerCountIsPrefix) {
 }
 
 TEST(SampleWithoutReplacementTest, ManyItemsGiveThePrefixOfAllDrawn) {
-  // Few draws leave most noise uncomputed; drawing all computes it all.
+  // A few draws leave most noise uncomputed; drawing everything computes it
+  // all.
   constexpr std::size_t kItemCount = 3000;
   const std::vector<std::uint64_t> keys = Keys(kItemCount);
   std::mt19937 random(5);
@@ -386,7 +389,7 @@ TEST(SampleWithoutReplacementTest, ManyItemsGiveThePrefixOfAllDrawn) {
 }
 
 TEST(SampleWithoutReplacementTest, NoiseOfAnItemIsItsOwn) {
-  // Taking an item away leaves the order of the others.
+  // Removing an item keeps the order of the others.
   const std::vector<std::uint64_t> keys = Keys(kLogits.size());
   const Slate all = DrawWithoutReplacement(kLogits, keys, 9, 30);
   for (std::int64_t removed = 0; removed < 9; ++removed) {
@@ -432,16 +435,17 @@ TEST(SampleWithoutReplacementTest, ExtremesHold) {
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     const Slate slate = DrawWithoutReplacement(logits, Keys(5), 4, seed);
     ASSERT_EQ(slate.draws.size(), 4);
-    // The two great ones first; then what is left is summed anew: subtracting
-    // them from the partition would leave nothing, or NaN.
+    // The two heavy items come first. The remaining weights must then be summed
+    // again: subtracting the heavy ones from the partition would leave 0 or
+    // NaN.
     EXPECT_EQ(slate.draws[0].index + slate.draws[1].index, 5);
     const double want[] = {-std::log(2.0), 0, -std::log(3.0), -std::log(2.0)};
     for (std::size_t d = 0; d < 4; ++d) {
-      // Rounded at 2e4 before the difference.
+      // Rounded at a size of 2e4 before the subtraction.
       EXPECT_NEAR(slate.draws[d].log_weight, want[d], 8 * 2e4 * kEpsilon);
     }
     ASSERT_TRUE(slate.kappa.has_value());
-    // One is all but sure to be drawn, and exp(2e4) is no double.
+    // One item is almost certain to be drawn, and exp(2e4) overflows a double.
     EXPECT_EQ(slate.draws[0].log_inclusion_given_threshold, 0);
     EXPECT_TRUE(std::isfinite(*slate.draws[3].log_inclusion_given_threshold));
   }
@@ -455,20 +459,20 @@ TEST(SampleWithoutReplacementTest, SmallInclusionKeepsItsDigits) {
   for (const Draw& draw : slate.draws) {
     const double rate = std::exp(log_weight - *slate.kappa);
     ASSERT_LT(rate, 1e-3);
-    // 1 - exp(-rate) by its series, whose next term is below 2^-52 of it.
-    // Cancelling would leave an error of 2^-53 / rate.
+    // 1 - exp(-rate) by its series, whose next term is below 2^-52 of it;
+    // cancellation would leave an error of 2^-53 / rate.
     const double want =
         rate *
         (1 - rate / 2 * (1 - rate / 3 * (1 - rate / 4 * (1 - rate / 5))));
-    // kappa and the weight's log are of the size of 11, each rounded there; the
-    // partition of equal logits is a sum of ones, which is exact.
+    // kappa and the log weight are about 11 in size, and each is rounded there.
+    // The partition of equal logits is a sum of ones, which is exact.
     EXPECT_NEAR(*draw.log_inclusion_given_threshold, std::log(want),
                 64 * kEpsilon);
     EXPECT_LT(64 * kEpsilon, 0x1p-53 / rate);
   }
 }
 
-// Gives up at a look, after which there must be no other.
+// Gives up at a given look and expects no further look.
 class GivesUp final : public Yielder {
  public:
   explicit GivesUp(int look) : looks_left_(look) {
@@ -490,7 +494,7 @@ TEST(SampleTest, StopsBetweenSomeThousandItems) {
   constexpr std::size_t kItemCount = 5 * 4096;
   const std::vector<float> logits(kItemCount);
   const std::vector<std::uint64_t> keys = Keys(kItemCount);
-  // Sums are one pass; without replacement, there is one of noise too.
+  // Sums take one pass; draws without replacement take another for the noise.
   for (const int look : {1, 2, 5}) {
     GivesUp gives_up(look);
     EXPECT_EQ(SampleWithReplacement(logits, 3, 1, gives_up.interrupt())

@@ -35,7 +35,7 @@ Projection RandomProjection(std::int64_t rows, std::int64_t columns,
           random.Floats(rows, .5)};
 }
 
-// Two heads, dim to dim.
+// Two heads, mapping dim to dim.
 AttentionModel RandomModel(std::int64_t dim, std::uint64_t seed) {
   SplitMix random(seed);
   MultiHeadProjections heads;
@@ -89,7 +89,7 @@ TEST(ContextualizeTest, PermutingTokensPermutesOutputsToTheBit) {
   const AttentionModel first = RandomModel(8, 2);
   const AttentionModel second = RandomModel(8, 3);
   const AttentionModel* layers[] = {&first, &second};
-  // Padding goes with its tokens.
+  // Padding stays with its tokens.
   const std::vector<std::int32_t> padding = {4, 200};
   std::vector<std::int32_t> shuffled_padding;
   for (std::int32_t i = 0; i < 300; ++i) {
@@ -161,7 +161,7 @@ TEST(ContextualizeTest, MemoryGivesKeysAndValues) {
     EXPECT_NEAR(context.outputs.data[i], twin.outputs[i],
                 twin.tolerances[i / 4]);
   }
-  // Position i of the sequence to positions 0 to i of the memory.
+  // Position i of the sequence attends to positions 0 to i of the memory.
   input.causal = true;
   ASSERT_OK_AND_ASSIGN(context, Contextualize(input));
   EXPECT_EQ(context.scored_count, 1 + 2 + 3);
@@ -169,7 +169,7 @@ TEST(ContextualizeTest, MemoryGivesKeysAndValues) {
                          context.outputs.data.begin()));
 }
 
-// As in PyTorch's key_padding_mask: what is named is ignored.
+// As with PyTorch's key_padding_mask, the named positions are ignored.
 TEST(ContextualizeTest, PaddingIsWhatNothingAttendsTo) {
   Matrix tokens = Tokens(5, 3);
   ContextualizeInput input;
@@ -231,8 +231,8 @@ TEST(ContextualizeTest, SinusoidsAreThoseOfThePaper) {
   }
 }
 
-// W_Q turns each pair of sine and cosine back by one position, so that a query
-// looks like the key before it.
+// W_Q rotates each pair of sine and cosine back by one position, so that a
+// query resembles the key before it.
 TEST(ContextualizeTest, AHeadThatRotatesByOneAttendsToThePrecedingToken) {
   constexpr std::int64_t kDim = 64;
   constexpr std::int64_t kTokens = 64;
@@ -264,7 +264,7 @@ TEST(ContextualizeTest, AHeadThatRotatesByOneAttendsToThePrecedingToken) {
   for (std::size_t i = 1; i < kTokens; ++i) {
     EXPECT_GE(context.head_weights[0].data[i * kTokens + i - 1], .99) << i;
   }
-  // It is the positions that do it.
+  // Without positions the effect disappears.
   input.positions = PositionKind::kNone;
   ASSERT_OK_AND_ASSIGN(const SequenceContext without, Contextualize(input));
   EXPECT_FLOAT_EQ(without.head_weights[0].data[0], 1.0f / kTokens);
@@ -334,8 +334,8 @@ TEST(ContextualizeTest, RefusalsNameTheField) {
 }
 
 TEST(ContextualizeTest, WhatALayerMakesOfNormZeroHasSimilarityZero) {
-  // The first layer takes the second component away, so that token 1 and its
-  // output's direction are gone.
+  // The first layer removes the second component, and with it token 1 and the
+  // direction of its output.
   MultiHeadProjections heads;
   heads.query = heads.key = {{2, 2, {1, 0, 0, 0}}, {}};
   heads.value = {{{2, 2, {0, 0, 0, 0}}, {}}};
@@ -368,7 +368,7 @@ std::int64_t LooksOf(ContextualizeInput input) {
   return looks.count;
 }
 
-// Sines take as long as a request may ask for.
+// Computing sines takes as long as the request is large.
 TEST(ContextualizeTest, LooksAtTheInterruptForEachPosition) {
   const Matrix tokens = Tokens(40, 4);
   const Matrix memory = Tokens(70, 4, 2);
@@ -385,8 +385,8 @@ TEST(ContextualizeTest, LooksAtTheInterruptForEachPosition) {
               StatusIs(absl::StatusCode::kCancelled, testing::_));
 }
 
-// A sort takes as long as its rows are alike, and is asked for a layer's own
-// outputs only.
+// Sorting takes longer the more alike the rows are, and only a layer's own
+// outputs are sorted.
 TEST(ContextualizeTest, LooksAtTheInterruptWhileItSorts) {
   const Matrix tokens = Tokens(2, 4);
   const Matrix memory = Tokens(100, 4, 2);
@@ -423,7 +423,7 @@ TEST(ContextualizeTest, NoMatrixOfAllPairsIsHeld) {
   const Matrix more = Tokens(10000, 4);
   input.sequence = more.view();
   ASSERT_OK(Contextualize(input));
-  // The matrix of the logits would be 400 MB; the tokens are 160 kB.
+  // The whole matrix of logits would take 400 MB; the tokens take 160 kB.
   EXPECT_LT(PeakBytes() - before, 8 << 20);
 }
 

@@ -46,7 +46,8 @@ class RankApproximatelyTest : public ::testing::Test {
 TEST_F(RankApproximatelyTest, LshNamesTheEventsThatItMet) {
   const LshAttentionOptions options = {.bucket_count = 4, .round_count = 2};
   const std::vector<bool> unmet = Unmet(candidates_, events_, options, false);
-  // Whoever met none before the time attends to all before it.
+  // A candidate that shares a bucket with no event before its time attends to
+  // all of those events.
   std::vector<bool> masked;
   for (std::int64_t i = 0; i < 9; ++i) {
     const auto row = static_cast<std::size_t>(40 * i);
@@ -91,7 +92,7 @@ TEST_F(RankApproximatelyTest, LshNamesTheEventsThatItMet) {
   }
 }
 
-// More weights than are held at a time: blocks of candidates.
+// More weights than are held at a time, hence several blocks of candidates.
 TEST(RankByLshTest, BlocksAreAsOne) {
   constexpr std::int64_t kEvents = 4200;
   const Matrix candidates = Normals(1010, 2, 51);
@@ -111,8 +112,8 @@ TEST(RankByLshTest, BlocksAreAsOne) {
   }
 }
 
-// Eighths in [-1, 1]: what they make through a projection of eighths is exact
-// as a float.
+// Multiples of 1/8 in [-1, 1]: projecting them by a matrix of such multiples is
+// exact in floats.
 Matrix Eighths(std::int64_t rows, std::int64_t dim, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   Matrix matrix = {rows, dim, {}};
@@ -128,7 +129,7 @@ Projection EighthsProjection(std::int64_t output_dim, std::int64_t input_dim,
           Eighths(1, output_dim, seed + 1).data};
 }
 
-// One head's part of a projection of rows.
+// One head's part of the projected rows.
 Matrix ProjectedHead(const Projection& projection, std::int64_t head,
                      std::int64_t head_dim, const Matrix& rows) {
   Matrix projected = {rows.row_count, head_dim, {}};
@@ -145,7 +146,7 @@ Matrix ProjectedHead(const Projection& projection, std::int64_t head,
   return projected;
 }
 
-// What one candidate finds in several heads, by plain loops in doubles.
+// One candidate's result in several heads, by plain loops in doubles.
 struct HeadsTwin {
   std::vector<double> interest;    // [heads x head_value_dim], joined
   std::vector<double> tolerances;  // of those
@@ -189,17 +190,17 @@ HeadsTwin RankTwin(const MultiHeadProjections& heads, const Matrix& candidate,
       joined.mean_logit += share * twin.weights[j] * logit;
       joined.weights[j] += share * twin.weights[j];
     }
-    // Each logit is off by less than log_tolerances, and so is each weight, of
-    // itself; sums of gaps from the greatest, at most 2 x size, and of e are
-    // off by 9 x 2^-24 each, and a gap by its own rounding.
+    // Each logit is off by less than log_tolerances, and so, relatively, is
+    // each weight. Sums of exps and of gaps to the greatest logit (at most 2 x
+    // size) are off by 9 x 2^-24 each, and a gap by its own rounding.
     joined.logit_tolerance +=
         share * (1 + 2 * size) * (twin.log_tolerances[0] + 20 * 0x1p-24);
   }
   return joined;
 }
 
-// Three heads of two components each, biases in all of them, across two blocks
-// of candidates, whose dimension is not the interest's.
+// Three heads of two components each, all with biases, over two blocks of
+// candidates whose dimension differs from the interest's.
 TEST(RankByLshTest, SeveralHeadsAreAsInDoubles) {
   constexpr std::int64_t kCandidates = 1010;
   constexpr std::int64_t kEvents = 4200;
@@ -238,8 +239,8 @@ TEST(RankByLshTest, SeveralHeadsAreAsInDoubles) {
           size += std::abs(weight * twin.interest[d]);
           tolerance += std::abs(weight) * twin.tolerances[d];
         }
-        // Through W_O two products a head are rounded and added as floats,
-        // those of heads as doubles, and the sum is rounded.
+        // Through W_O, two products a head are rounded and added as floats, the
+        // sums of heads as doubles, and the total is rounded.
         if (has_output) tolerance += 3.01 * 0x1p-24 * size;
         EXPECT_NEAR(ranked.interests.view().Row(i)[r], want, tolerance);
       }
@@ -261,8 +262,8 @@ TEST(RankByLshTest, SeveralHeadsAreAsInDoubles) {
   }
 }
 
-// More candidates than one block, of a short history: W_O's sums are held for a
-// block at a time.
+// More candidates than one block, with a short history: W_O's sums are held for
+// one block at a time.
 TEST(RankByLshTest, MemoryDoesNotGrowWithOutputs) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER
   GTEST_SKIP() << "the sanitizer keeps memory for each byte that is touched";
@@ -283,12 +284,12 @@ TEST(RankByLshTest, MemoryDoesNotGrowWithOutputs) {
   ASSERT_OK_AND_ASSIGN(const RankedInterests ranked, RankCandidates(input));
   const auto result =
       static_cast<std::int64_t>(ranked.interests.data.size() * sizeof(float));
-  // As doubles for all candidates the sums alone would be twice the result.
+  // Sums in doubles for all candidates would alone take twice the result.
   EXPECT_LT(memory.added(), 2 * result);
 }
 
 TEST_F(RankApproximatelyTest, LinformerRanksByReducedEvents) {
-  // Those before the time; as many rows as events are the events.
+  // The events before the time; there are as many rows as events.
   std::vector<std::int32_t> positions(30);
   std::iota(positions.begin(), positions.end(), 0);
   input_.attribution_count = 0;

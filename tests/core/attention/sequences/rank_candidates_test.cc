@@ -105,7 +105,7 @@ TEST(RankCandidatesTest, LaterEventsWeighNothingAndProfileEntriesAlwaysCount) {
   const std::vector<absl::Time> times = {
       absl::InfinitePast(), At(10), At(50), At(20), At(49),
       absl::InfinitePast()};
-  // Event 2 is the only one after 49; what it holds must not matter.
+  // Event 2 is the only one after 49; its contents must not matter.
   for (std::size_t d = 8; d < 12; ++d) {
     events.data[d] = std::numeric_limits<float>::quiet_NaN();
   }
@@ -121,7 +121,7 @@ TEST(RankCandidatesTest, LaterEventsWeighNothingAndProfileEntriesAlwaysCount) {
     for (const EventWeight& event : attributions) EXPECT_NE(event.event, 2);
   }
 
-  // Equal, to the bit, to a history without it.
+  // Equal, to the bit, to the answer for a history without event 2.
   Matrix past = events;
   past.data.erase(past.data.begin() + 8, past.data.begin() + 12);
   past.row_count = 5;
@@ -130,7 +130,7 @@ TEST(RankCandidatesTest, LaterEventsWeighNothingAndProfileEntriesAlwaysCount) {
   EXPECT_EQ(same.interests, ranked.interests);
   EXPECT_EQ(same.scores, ranked.scores);
 
-  // Before all events only the profile is left.
+  // Before all events, only the profile remains.
   input.time = At(0);
   ASSERT_OK_AND_ASSIGN(const RankedInterests profile, RankCandidates(input));
   EXPECT_EQ(profile.future_event_count, 4);
@@ -157,7 +157,7 @@ TEST(RankCandidatesTest, NothingToAttendToIsZerosNotAnError) {
 }
 
 TEST(RankCandidatesTest, WeightsOfEventsAreMeansOverHeads) {
-  // Head 0 looks at the first component, head 1 at the second.
+  // Head 0 reads the first component, head 1 the second.
   MultiHeadProjections heads;
   heads.head_count = 2;
   heads.query = {{2, 2, {1, 0, 0, 1}}, {}};
@@ -170,13 +170,14 @@ TEST(RankCandidatesTest, WeightsOfEventsAreMeansOverHeads) {
   const double high = std::exp(9.0) / (std::exp(9.0) + 2);
   const double low = 1 / (std::exp(9.0) + 2);
   ASSERT_THAT(ranked.attributions[0], SizeIs(3));
-  // Equal weights go by event.
+  // Equal weights are ordered by event.
   EXPECT_EQ(ranked.attributions[0][0].event, 0);
   EXPECT_EQ(ranked.attributions[0][1].event, 1);
   EXPECT_NEAR(ranked.attributions[0][0].weight, (high + low) / 2, 1e-6);
   EXPECT_NEAR(ranked.attributions[0][1].weight, (high + low) / 2, 1e-6);
   EXPECT_NEAR(ranked.attributions[0][2].weight, low, low * 1e-5);
-  // Two heads of two components: no candidate . interest, so the mean logit.
+  // Two heads of two components: candidate . interest is undefined, so the
+  // score is the mean logit.
   EXPECT_EQ(ranked.interests.column_count, 4);
   EXPECT_NEAR(ranked.scores[0], 9 * high, 1e-5);
 }
@@ -236,7 +237,7 @@ TEST(RankCandidatesTest, NoMatrixOfAllPairsIsHeld) {
   const RankInput input = InputOf(candidates, events);
   const std::int64_t before = PeakBytes();
   ASSERT_OK(RankCandidates(input));
-  // The matrix of the logits would be 80 MB.
+  // The whole matrix of logits would take 80 MB.
   EXPECT_LT(PeakBytes() - before, 8 << 20);
 }
 

@@ -60,7 +60,7 @@ TEST(TorchParityTest, OutputsAndWeightsOfAllCasesAgree) {
   }
 }
 
-// What the wire's causal flag means is what a triangular attn_mask means.
+// The wire's causal flag means the same as a triangular attn_mask.
 TEST(TorchParityTest, CausalIsTheTriangularMask) {
   int found = 0;
   for (const TorchCase& torch : LoadTorchCases()) {

@@ -65,7 +65,7 @@ TEST(ScoreTest, TheFirstNumberThatIsNotFiniteIsNamed) {
 TEST(ScoreTest, NormDoesNotOverflow) {
   EXPECT_EQ(Norm(std::vector<float>{3, 4}), 5);
   EXPECT_EQ(Norm({}), 0);
-  // 3e38 and its square root of 2 multiple, which is no float.
+  // The norm is sqrt(2) x 3e38, which overflows a float.
   const float huge = 3e38f;
   EXPECT_NEAR(Norm(std::vector<float>{huge, huge}) / huge, std::sqrt(2.0),
               1e-15);

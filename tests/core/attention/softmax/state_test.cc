@@ -19,19 +19,19 @@ using ::testing::Each;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 
-// Relative error of one e = exp(logit - max), from the kernels' promise, for
-// gaps up to `gap`; a raised max adds roundings of doubles, which vanish in the
-// factor 2.
+// Relative error of one e = exp(logit - max), from the kernels' contract, for
+// gaps up to `gap`. Raising max adds roundings of doubles, which the factor 2
+// covers.
 double ExpTolerance(double gap) {
   return 2 * (std::ldexp(1.0, -21) + gap * std::ldexp(1.0, -24));
 }
 
-// Of a logit, from what a partition knows.
+// Weight of a logit, computed from the partition.
 double WeightOf(const SoftmaxPartition& partition, float logit) {
   return std::exp(logit - *partition.LogPartition());
 }
 
-// Ids in the order of the rows.
+// Ids in the order of rows.
 class RowIds : public IdResolver {
  public:
   RowIds() {
@@ -105,7 +105,7 @@ class StateTest : public ::testing::Test {
     const auto a_pooled = a.PooledValue();
     const auto b_pooled = b.PooledValue();
     for (std::size_t d = 0; d < Rows::kValueDim; ++d) {
-      // Values are below 6; one rounding to float beside the sums' error.
+      // Values are below 6; one rounding to float on top of the sums' error.
       EXPECT_NEAR(a_pooled[d], b_pooled[d],
                   6 * (2 * tolerance + std::ldexp(1.0, -23)));
     }
@@ -147,8 +147,8 @@ TEST_F(StateTest, AgreesWithDoubles) {
   const double tolerance = ExpTolerance(32);
   const SoftmaxPartition& partition = state.partition();
   EXPECT_NEAR(*partition.LogPartition(), exact.log_partition, tolerance);
-  // d entropy = sum of dw x gap: at most the relative error x the mean gap,
-  // twice over.
+  // d entropy = sum of dw x gap: at most twice the relative error x the mean
+  // gap.
   EXPECT_NEAR(*partition.Entropy(), exact.entropy, 2 * 32 * tolerance);
   EXPECT_NEAR(partition.EffectiveCount(), exact.effective_count,
               4 * tolerance * exact.effective_count);
@@ -171,7 +171,7 @@ TEST_F(StateTest, MergeIsCommutative) {
   ab.Merge(b);
   SoftmaxPartition ba = b;
   ba.Merge(a);
-  // The sums are of the same terms: only doubles round.
+  // Both sum the same terms, so only doubles' rounding differs.
   ExpectSame(ab, ba, 1e-13);
 }
 
@@ -284,7 +284,7 @@ TEST_F(StateTest, PoolingOneValueGivesIt) {
   EXPECT_THAT(StateOf(rows, 0, 50).PooledValue(), ElementsAre(0.1f, -7, 1e20f));
 }
 
-// The weights of logits {1, 2, 3} / temperature, one row a block.
+// The weights of logits {1, 2, 3} / temperature, added one row per block.
 std::vector<double> WeightsAt(double temperature) {
   SoftmaxPartition partition;
   std::vector<float> logits;

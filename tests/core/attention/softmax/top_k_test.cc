@@ -15,8 +15,8 @@ using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::IsEmpty;
 
-// The id of a row is its number written backwards, so that the order of ids is
-// not the order of rows. Counts how often it is asked.
+// A row's id is its number written backwards, so that the order of ids differs
+// from the order of rows. Counts how often ids are resolved.
 class ReversedIds : public IdResolver {
  public:
   explicit ReversedIds(int row_count) {
@@ -46,7 +46,7 @@ std::vector<RowIndex> RowsOf(const std::vector<Candidate>& candidates) {
   return rows;
 }
 
-// By a full sort.
+// The expected top k, by a full sort.
 std::vector<RowIndex> Expected(std::vector<Candidate> all, std::size_t k,
                                const IdResolver& ids) {
   std::sort(all.begin(), all.end(),
@@ -138,15 +138,15 @@ TEST(TopKTest, AllEqualLogitsTakeLinearTime) {
   TopK top(100, &ids);
   for (RowIndex row = 0; row < kRows; ++row) top.Offer(At(1, row));
   EXPECT_EQ(top.threshold(), 1);
-  // Cutting 2k + block back to k costs a few comparisons a candidate; a sort
-  // or a scan for each would cost hundreds.
+  // Cutting 2k + block candidates back to k costs a few comparisons per
+  // candidate; a sort or scan for each candidate would cost hundreds.
   EXPECT_LT(ids.call_count, 30 * kRows);
 }
 
 TEST(TopKTest, TwoThatAreEqualAreInTheOrderOfIds) {
   const ReversedIds ids(12);
   TopK top(3, &ids);
-  // "3/3", "01/10": the later row has the lesser id.
+  // Ids "3/3" and "01/10": the later row has the smaller id.
   top.Offer(At(2, 3));
   top.Offer(At(2, 10));
   top.Offer(At(1, 5));

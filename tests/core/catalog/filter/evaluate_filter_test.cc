@@ -53,12 +53,12 @@ class EvaluateFilterTest : public ::testing::Test {
 
 TEST_F(EvaluateFilterTest, AgreesWithTheSlowTwinAndTheScope) {
   RandomFilters random(kSeed);
-  // Past several blocks, and not at a word's end.
+  // Several blocks, ending within a word.
   constexpr RowIndex kRows = 5003;
   for (RowIndex row = 0; row < kRows; ++row) {
     Attributes attributes;
     for (int a = 0; a < 6; ++a) {
-      // The lists come late; a block has none of them.
+      // Lists appear late, so that the first block has none.
       if (random.Below(4) == 0 || (a == 4 && row < 2500)) continue;
       attributes.emplace_back(a, random.Value(schema_.attributes[a].type));
     }
@@ -67,7 +67,7 @@ TEST_F(EvaluateFilterTest, AgreesWithTheSlowTwinAndTheScope) {
   Bitmap only(rows_.capacity());
   Bitmap excluded(rows_.capacity());
   for (RowIndex row = 0; row < kRows; ++row) {
-    // Nothing of the second block is left.
+    // No row of the second block remains.
     if (row / 2048 != 1 && random.Below(2) == 0) only.Set(row);
     if (random.Below(3) == 0) excluded.Set(row);
   }
@@ -156,12 +156,12 @@ TEST_F(EvaluateFilterTest, AFiltersMomentMayLieBetweenTwoMicroseconds) {
   EXPECT_THAT(listed(kLessOrEqual), ElementsAre(0, 1));
   EXPECT_THAT(listed(kGreater), ElementsAre(2));
   EXPECT_THAT(listed(kGreaterOrEqual), ElementsAre(2));
-  // So many that they are looked up.
+  // Enough values that they are looked up in a set.
   std::vector<AttributeValue> many(100, between);
   EXPECT_THAT(Passing(Filter::In("listed", many)), IsEmpty());
   many.emplace_back(absl::UnixEpoch());
   EXPECT_THAT(Passing(Filter::In("listed", many)), ElementsAre(1));
-  // The ends of time have no neighbour beyond.
+  // The earliest and latest times have no neighbour beyond them.
   const auto before = [&](absl::Time time) {
     return Passing(Filter::Compare("listed", kLess, time));
   };
@@ -179,8 +179,8 @@ TEST_F(EvaluateFilterTest, AnExpiredDeadlineStopsIt) {
       StatusIs(absl::StatusCode::kCancelled, testing::_));
 }
 
-// No row is looked at: the time goes into one pass over the distinct texts,
-// 10^7 comparisons of a character at least.
+// No row is looked at. The time goes into one pass over the distinct texts,
+// which makes at least 10^7 comparisons of characters.
 TEST_F(EvaluateFilterTest, TheDeadlineStopsAPassOverTheTexts) {
   RowTable rows(0, 20000);
   for (RowIndex row = 0; row < 20000; ++row) {
@@ -197,7 +197,7 @@ TEST_F(EvaluateFilterTest, TheDeadlineStopsAPassOverTheTexts) {
   }
 }
 
-// Text that is like what is looked for, but for its end.
+// The text matches the pattern everywhere except at its end.
 TEST_F(EvaluateFilterTest, LongTextsTakeNoLongerThanTheyAreLong) {
   constexpr RowIndex kRows = 64;
   RowTable rows(0, kRows);
@@ -210,13 +210,13 @@ TEST_F(EvaluateFilterTest, LongTextsTakeNoLongerThanTheyAreLong) {
   LookCounter looks;
   Interrupt interrupt;
   interrupt.yielder = &looks;
-  // Compared from each byte on it would be 10^12 comparisons of a byte.
+  // Comparing from every byte would take 10^12 byte comparisons.
   interrupt.deadline = SteadyAfter(absl::Seconds(5));
   ASSERT_OK_AND_ASSIGN(
       const Bitmap passing,
       EvaluateFilter(filter, schema_, rows, kRows, {}, interrupt));
   for (RowIndex row = 0; row < kRows; ++row) EXPECT_FALSE(passing.Test(row));
-  // At each of them, however few they are.
+  // One look at each element, however few there are.
   EXPECT_GE(looks.count, kRows);
 }
 
@@ -235,7 +235,7 @@ TEST_F(EvaluateFilterTest, ManyTermsAreLookedAtMoreOften) {
         schema_, rows, kRows, {}, interrupt));
     return looks.count;
   };
-  // A look at each term besides.
+  // Plus a look at each term.
   EXPECT_GE(count_looks(100) - 100, 8 * (count_looks(1) - 1));
 }
 
@@ -251,7 +251,7 @@ TEST_F(EvaluateFilterTest, SetsOfTextsAreBounded) {
     return EvaluateFilter(Filter::AnyOf(std::move(parts)), schema_, rows, 64,
                           {}, Interrupt());
   };
-  // Of one text no set is made.
+  // No set is built for a single text.
   ASSERT_OK_AND_ASSIGN(const Bitmap passing,
                        evaluate(Filter::Compare("color", ComparisonKind::kEqual,
                                                 std::string("7"))));
@@ -264,7 +264,7 @@ TEST_F(EvaluateFilterTest, SetsOfTextsAreBounded) {
 }
 
 TEST(NumberRangeTest, AgreesWithExactComparison) {
-  // Around the places where one type has numbers that the other lacks.
+  // Numbers near which one type has values that the other lacks.
   std::vector<std::int64_t> integers = {
       0, 1, -1, INT64_MIN, INT64_MIN + 1, INT64_MAX, INT64_MAX - 1};
   std::vector<double> doubles = {0.0,  -0.0,  0.5,   -0.5,   1,

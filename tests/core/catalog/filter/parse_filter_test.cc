@@ -33,7 +33,7 @@ Filter Stock(std::int64_t value) {
   return Filter::Compare("stock", kEqual, value);
 }
 
-// That the message names the field, and says all of `parts`.
+// Expects the message to name the field and to contain all of `parts`.
 void ExpectRefused(const std::string& text,
                    const std::vector<std::string>& parts,
                    absl::StatusCode code = absl::StatusCode::kInvalidArgument) {
@@ -104,7 +104,7 @@ TEST(ParseFilterTest, OrBindsCloserThanAndAndNotCloserThanBoth) {
   EXPECT_EQ(Parsed("-(stock=1 OR stock=-2)"),
             Filter::Not(Filter::AnyOf({Stock(1), Stock(-2)})));
   EXPECT_EQ(Parsed("((stock = 1))"), Stock(1));
-  // The example of the wire's comment.
+  // The example in the comment of the wire format.
   EXPECT_EQ(
       Parsed(R"(price < 20 AND (color = "red" OR tags:"sale"))"),
       Filter::AllOf(
@@ -171,7 +171,7 @@ TEST(ParseFilterTest, LimitsAreOverLimit) {
   EXPECT_EQ(Parsed(nested(32)), Stock(1));
   ExpectRefused(nested(33), {"33 deep at position 33", "32"}, kOver);
   ExpectRefused(std::string(10000, '('), {"33 deep"}, kOver);
-  // 16 choices within 15 conjunctions are 32 deep with what they choose from.
+  // 16 choices within 15 conjunctions nest 32 deep, with their operands.
   const auto choices = [](int count) {
     std::string text = "stock=1 OR stock=2";
     for (int i = 1; i < count; ++i) {
@@ -207,7 +207,7 @@ TEST(ParseFilterTest, ReadsWhatWasWritten) {
   }
 }
 
-// Whatever the bytes, an answer: a valid filter or an error that names the
+// Expects an answer for any bytes: a valid filter, or an error that names the
 // field.
 void ExpectAnAnswer(const std::string& text, const CatalogSchema& schema) {
   const auto filter = ParseFilter(text, schema);

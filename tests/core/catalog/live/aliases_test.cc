@@ -28,7 +28,7 @@ class AliasesTest : public ::testing::Test {
     set_ = nullptr;
     ASSERT_OK_AND_ASSIGN(set_, CatalogSet::Open(directory_.path(), {}));
   }
-  // The name of the catalog that `name` leads to.
+  // Returns the name of the catalog that `name` resolves to.
   std::string Meets(const std::string& name) {
     const auto catalog = set_->Get(name);
     return catalog.ok() ? (*catalog)->record().name
@@ -48,7 +48,7 @@ TEST_F(AliasesTest, NamesACatalogAndMoves) {
   ASSERT_OK_AND_ASSIGN(move, set_->SetAlias("shop", "green", std::nullopt));
   EXPECT_EQ(move.previous, "blue");
   EXPECT_EQ(Meets("shop"), "green");
-  // By another alias: it names the catalog, not the alias.
+  // Set through another alias, the new alias names the catalog, not the alias.
   ASSERT_OK(set_->SetAlias("store", "shop", std::nullopt));
   ASSERT_OK(set_->SetAlias("shop", "blue", std::nullopt));
   EXPECT_EQ(Meets("store"), "green");

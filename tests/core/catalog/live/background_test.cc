@@ -15,7 +15,7 @@ namespace attendant {
 namespace {
 
 // Adds a task of the owner that never begins. The future is ready once Remove
-// has dropped it, and waits for what runs.
+// has dropped the task; Remove then still waits for the running one.
 std::future<void> AddTaskToDrop(BackgroundWorker& worker, const void* owner) {
   auto dropped = std::make_shared<std::promise<void>>();
   std::future<void> future = dropped->get_future();
@@ -121,7 +121,8 @@ TEST(BackgroundWorkerTest, RemoveWaitsForTasksOfAllLanes) {
     for (const int i : {0, 1, 2}) {
       if (i == last) continue;
       go[i].set_value();
-      // The next task of its lane: the worker has told that it ended.
+      // The lane's next task runs, so the worker has reported the end of the
+      // one before.
       std::promise<void> next;
       worker.Add(
           nullptr, absl::ZeroDuration(), [&] { next.set_value(); },
@@ -184,7 +185,7 @@ TEST(BackgroundWorkerTest, WhatHasNoMemoryIsRemovedAsWell) {
   started.get_future().wait();
   worker.Remove(&owner);
   const int before = begun;
-  // What is due before the next task runs before it.
+  // Due work runs before the next task.
   worker.Hurry(&owner);
   std::promise<void> done;
   worker.Add(&before, absl::ZeroDuration(), [&] { done.set_value(); });

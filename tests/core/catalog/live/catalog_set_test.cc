@@ -132,7 +132,7 @@ TEST_F(CatalogSetTest, AModelMakesKeysThatIndexesCanHold) {
   EXPECT_THAT(set_->Update("plain", schema.key_fields, {}), refused);
 }
 
-// Who tries again and again to make a catalog that is refused fills no disk.
+// Repeatedly creating a catalog that is refused must not fill the disk.
 TEST_F(CatalogSetTest, WhatIsRefusedLeavesNoFiles) {
   ASSERT_OK(ArmFailPoint("create.before_record=error"));
   const absl::Cleanup disarm = [] { EXPECT_OK(ArmFailPoint("")); };
@@ -215,7 +215,7 @@ TEST_F(CatalogSetTest, ADamagedCatalogLeavesTheOthersReadable) {
     damaged_uid = created.catalog->record().uid;
   }
   set_ = nullptr;
-  // Without the file that names the manifest RocksDB knows no data.
+  // Without the file that names the manifest, RocksDB finds no data.
   ASSERT_TRUE(std::filesystem::remove(directory_ + "/items/" + damaged_uid +
                                       "/CURRENT"));
   Open();
@@ -233,7 +233,7 @@ TEST_F(CatalogSetTest, ADamagedCatalogLeavesTheOthersReadable) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("damaged")));
 }
 
-// As one that a snapshot of anyone's making may have.
+// A snapshot from an untrusted source may contain one.
 TEST_F(CatalogSetTest, AnEncoderOfOtherDimensionsIsDamage) {
   CatalogRecord record;
   {
@@ -297,7 +297,7 @@ TEST_F(CatalogSetTest, DeletedCatalogsStayGoneAndHoldersCanRead) {
   EXPECT_EQ(catalog->record().schema, OneFieldSchema(3));
 }
 
-// Which may take as long as there is other work for every core.
+// A waiting delete may take as long as other work keeps every core busy.
 TEST_F(CatalogSetTest, NothingWaitsForADeleteThatWaits) {
   ASSERT_OK_AND_ASSIGN(CatalogSet::Created created,
                        set_->Create("shop", OneFieldSchema(2), {}));
@@ -324,7 +324,7 @@ TEST_F(CatalogSetTest, NothingWaitsForADeleteThatWaits) {
   EXPECT_OK(set_->SetAlias("window", "other", std::nullopt));
   EXPECT_THAT(set_->Delete("shop"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("shop")));
-  // Its name is another catalog's.
+  // Its name now belongs to another catalog.
   ASSERT_OK_AND_ASSIGN(CatalogSet::Created again,
                        set_->Create("shop", OneFieldSchema(3), {}));
   EXPECT_TRUE(again.created);
@@ -343,7 +343,7 @@ TEST_F(CatalogSetTest, NothingWaitsForADeleteThatWaits) {
   EXPECT_OK(ItemsIn(*shop, {"b"}));
 }
 
-// Shows what it is told to.
+// Shows the time it is set to.
 class FakeClock : public Clock {
  public:
   absl::Time Now() const override { return now; }

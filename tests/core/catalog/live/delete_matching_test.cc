@@ -1,5 +1,5 @@
-// A delete by filter deletes what matches when it has its turn, though it finds
-// most of it before.
+// A delete by filter deletes what matches at its turn in the queue, although it
+// searches for most of it beforehand.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@
 namespace attendant {
 namespace {
 
-// Of a real store, whose log tells what was written meanwhile.
+// Uses a real store, whose log shows what was written in the meantime.
 class DeleteMatchingTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -49,8 +49,8 @@ class DeleteMatchingTest : public ::testing::Test {
     return catalog_->snapshot()->Find(id).has_value();
   }
 
-  // Deletes what costs less than 10; `meanwhile` runs between the search and
-  // the delete's turn.
+  // Deletes items that cost less than 10; `meanwhile` runs between the search
+  // and the delete's turn.
   template <typename Meanwhile>
   absl::StatusOr<WriteOutcome> DeleteCheap(Meanwhile meanwhile) {
     EXPECT_OK(ArmFailPoint("delete_matching.before_turn=wait"));

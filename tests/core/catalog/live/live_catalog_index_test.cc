@@ -1,4 +1,5 @@
-// Which index a catalog has, what it learns, and where its keys lie.
+// Which index a catalog has, what the index learns, and where its keys are
+// stored.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -85,7 +86,7 @@ TEST_F(LiveCatalogMergeTest, AutoMissesFewOfFewKeys) {
       found_count += std::count(found.begin(), found.end(), id);
     }
   }
-  // The recall is learned from other queries: 1 % may be 2 of these.
+  // The recall was learned from other queries: 1 % is 2 of these.
   EXPECT_GE(static_cast<double>(found_count),
             0.98 * static_cast<double>(wanted_count));
   EXPECT_GT(visited, visited_for_less);
@@ -129,7 +130,7 @@ TEST_F(LiveCatalogMergeTest, IndexesLearnFromTheQueriesThatCome) {
                          Ask(VectorQuery(asked.keys[0])));
     EXPECT_EQ(answer.shortlist_mass.method, MassMethod::kEstimate);
   }
-  // In what others leave of the processor.
+  // Learning runs only in processor time that others leave.
   const SteadyTime end = SteadyAfter(absl::Seconds(120));
   while (learned() == before && SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -139,7 +140,7 @@ TEST_F(LiveCatalogMergeTest, IndexesLearnFromTheQueriesThatCome) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   ASSERT_NE(catalog_->snapshot(), held);
-  // A snapshot stays what it is.
+  // A snapshot never changes.
   EXPECT_EQ(interval_in(*held), interval);
   EXPECT_NE(interval_in(*catalog_->snapshot()), interval);
   EXPECT_EQ(catalog_->snapshot()->sequence, held->sequence);
@@ -210,7 +211,7 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayMoveKeysToDiskAndBack) {
                        Ask(VectorQuery({1, 0, 0, 0})));
   EXPECT_EQ(IdsOf(after), IdsOf(before));
   EXPECT_EQ(after.log_partition, before.log_partition);
-  // Merged anew from the file, the items are what they were.
+  // After a merge that reads keys from the file, the items are unchanged.
   const std::vector<Item> items = RandomItems(2000, 4, 5);
   Upsert({items.begin(), items.begin() + 1500});
   Restart();
@@ -218,7 +219,7 @@ TEST_F(LiveCatalogMergeTest, SetDefaultsMayMoveKeysToDiskAndBack) {
   EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 2000 * 4 * 4);
   move(false);
   EXPECT_EQ(catalog_->index_states()[0].disk_bytes, 0);
-  // The rows' order is another now, and with it the lists.
+  // The order of rows has changed, and with it the lists.
   EXPECT_NEAR(static_cast<double>(memory_bytes),
               static_cast<double>(catalog_->memory_bytes()), 2000 * 4);
   for (const Item& item : items) {

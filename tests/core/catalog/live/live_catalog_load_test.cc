@@ -1,4 +1,4 @@
-// Catalogs of keys on disk that come back from their items alone.
+// Catalogs with keys on disk that are reloaded from their items alone.
 #include <gmock/gmock.h>
 
 #include <limits>
@@ -20,11 +20,11 @@ using ::testing::HasSubstr;
 class LiveCatalogLoadTest : public CatalogFixture {
  protected:
   static constexpr int kDim = 4;
-  // In segments of 1,024, 2,048, 4,096 and what is left.
+  // Segments of 1,024, 2,048 and 4,096 rows, and a remainder.
   static constexpr int kCount = 8000;
   static constexpr std::int64_t kKeyBytes = kDim * std::int64_t{sizeof(float)};
 
-  // The items are on the disk; no index is built while a test looks.
+  // Stores the items on disk; no index is built while the test inspects them.
   void Store(IndexKind kind) {
     CatalogSchema schema = OneFieldSchema(kDim);
     schema.key_fields[0].index_kind = kind;
@@ -48,7 +48,7 @@ class LiveCatalogLoadTest : public CatalogFixture {
     ASSERT_OK(ArmFailPoint("merge.before_publish=wait"));
     Restart();
   }
-  // What waits goes on, and ends.
+  // Lets waiting work continue and finish.
   void Close() {
     EXPECT_OK(ArmFailPoint(""));
     catalog_ = nullptr;
@@ -83,7 +83,8 @@ TEST_F(LiveCatalogLoadTest, KeysGoToFilesAsSegmentsFill) {
     schema_.key_fields[0].keys_on_disk = true;
     Open();
     EXPECT_OK(catalog_->recovery().keys_in_memory);
-    // But for those before there were keys for an index, and those that grow.
+    // All but the keys written before there were enough for an index, and those
+    // of the growing segment.
     EXPECT_EQ(mapped(), (2048 + 4096) * kKeyBytes);
     EXPECT_EQ(catalog_->memory_bytes(), all_in_memory - mapped());
     ExpectAllItems();
@@ -91,7 +92,7 @@ TEST_F(LiveCatalogLoadTest, KeysGoToFilesAsSegmentsFill) {
                          Ask(VectorQuery({1, -1, .5, 2})));
     EXPECT_EQ(after.log_partition, before.log_partition);
     EXPECT_EQ(IdsOf(after), ids_before);
-    // Writes go on, and the index has all of it.
+    // Writes continue, and the index includes all of them.
     items_[5].keys[0] = {1, 2, 3, 4};
     Upsert({items_[5]});
     ASSERT_OK(ArmFailPoint(""));
@@ -135,7 +136,7 @@ TEST_F(LiveCatalogLoadTest, AFullDiskLeavesThemInMemory) {
                        HasSubstr("the disk is full")));
   EXPECT_EQ(mapped(), 0);
   ExpectAllItems();
-  // In the midst of a file.
+  // Fails in the middle of a file.
   disk_->scratch_files.FailToCreate(absl::OkStatus());
   disk_->scratch_files.FailAfter(2048 * kKeyBytes,
                                  absl::ResourceExhaustedError("full now"));
@@ -146,7 +147,7 @@ TEST_F(LiveCatalogLoadTest, AFullDiskLeavesThemInMemory) {
   EXPECT_EQ(mapped(), 2048 * kKeyBytes);
   ExpectAllItems();
   disk_->scratch_files.FailAfter(0, absl::OkStatus());
-  // When all of it is written.
+  // Fails after the whole file is written.
   disk_->scratch_files.FailToMap(absl::InternalError("can't sync"));
   Open();
   EXPECT_THAT(catalog_->recovery().keys_in_memory,

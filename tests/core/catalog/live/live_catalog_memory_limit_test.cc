@@ -1,4 +1,4 @@
-// A limit of memory that a catalog reaches.
+// Catalogs that reach their memory limit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Accounts of a catalog and no more: what the test's process holds is not
-// looked at.
+// Limits the accounts of one catalog only; the test process's own memory is
+// ignored.
 class MemoryLimitTest : public CatalogFixture {
  protected:
   void Open(std::int64_t limit_bytes, IndexKind kind = IndexKind::kFlat) {
@@ -32,7 +32,7 @@ class MemoryLimitTest : public CatalogFixture {
     schema.key_fields[0].index_kind = kind;
     OpenCatalog(schema, options);
   }
-  // Writes of 100 items until one is refused; the last status.
+  // Writes batches of 100 items until one is refused; returns the last status.
   absl::Status Fill() {
     absl::Status status;
     for (int seed = 0; status.ok(); ++seed) {
