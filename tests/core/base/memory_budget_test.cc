@@ -116,7 +116,7 @@ TEST(MemoryBudgetTest, MemoryThatNobodyCountsIsUsedToo) {
               StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("")));
   EXPECT_EQ(released, 1);
   EXPECT_EQ(budget.use().used_bytes, 900);
-  // The memory is not looked at on every refusal.
+  // Memory is not released on every refusal.
   EXPECT_FALSE(budget.Check("a write", 200).ok());
   EXPECT_EQ(released, 1);
   // Freed memory counts without a restart or a wait for the next look.
