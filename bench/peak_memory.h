@@ -1,4 +1,4 @@
-// The memory that a piece of work takes.
+// Measures the peak memory of a piece of work.
 #ifndef ATTENDANT_BENCH_PEAK_MEMORY_H_
 #define ATTENDANT_BENCH_PEAK_MEMORY_H_
 
@@ -10,7 +10,7 @@
 
 namespace attendant {
 
-// A line of /proc/self/status, in bytes.
+// Returns a line of /proc/self/status, in bytes.
 inline std::int64_t StatusBytes(const std::string& name) {
   std::ifstream file("/proc/self/status");
   std::string word;
@@ -23,7 +23,7 @@ inline std::int64_t StatusBytes(const std::string& name) {
   return 0;
 }
 
-// The resident memory that came on top of what was there.
+// Peak resident memory in excess of that at the start.
 class PeakMemory {
  public:
   PeakMemory() {

@@ -1,4 +1,4 @@
-// The vectors that benchmarks run on, made once and kept in a directory.
+// Vectors that benchmarks run on, made once and kept in a directory.
 #ifndef ATTENDANT_BENCH_DATA_DATA_SET_H_
 #define ATTENDANT_BENCH_DATA_DATA_SET_H_
 
@@ -13,9 +13,9 @@
 
 namespace attendant {
 
-// Keys and queries are scored by their product, kDot. But for "norms", whose
-// keys' norms are spread from 0.1 to 1, all have norm 1, so that it is the
-// cosine.
+// Keys and queries are scored by dot product, kDot. All have norm 1, which
+// makes it the cosine, except that the keys of "norms" have norms from 0.1 to
+// 1.
 struct DataSet {
   std::string name;
   std::int64_t dim = 0;
@@ -28,18 +28,20 @@ struct DataSet {
   }
 };
 
-// "mixture-N" with N keys as in mixture-200k or mixture-1m, 2,000 clusters;
-// "grown-N", a cluster for each 500 keys; "fashion",
-// "wordnet", "retail", "norms" (a mixture of 100,000 keys with norms from 0.1
-// to 1), "foreign" (the same keys with norm 1, and queries of clusters that
-// no key is of) and "wordnet-foreign" (the glosses, asked by Fashion-MNIST's
-// images mixed with noise). See source.h for each. Reads it from `directory`,
-// or makes it there; that takes from seconds to minutes. NotFound: no such set,
-// or a package is missing.
+// Returns one of these sets (see source.h):
+//   "mixture-N": N keys, as in mixture-200k or mixture-1m; 2,000 clusters.
+//   "grown-N": N keys; one cluster for each 500 keys.
+//   "fashion", "wordnet", "retail".
+//   "norms": a mixture of 100,000 keys with norms from 0.1 to 1.
+//   "foreign": the same keys with norm 1; queries from clusters without keys.
+//   "wordnet-foreign": the glosses, queried with noisy Fashion-MNIST images.
+// Reads the set from `directory`, or makes and stores it there, which takes
+// from seconds to minutes. NotFound if there is no such set or a package is
+// missing.
 absl::StatusOr<DataSet> LoadDataSet(absl::string_view name,
                                     const std::string& directory);
 
-// Where the data is by default, from the root of the tree.
+// Default data directory, relative to the root of the tree.
 inline constexpr char kDataDirectory[] = "build/bench-data";
 
 }  // namespace attendant

@@ -1,4 +1,4 @@
-// What exact attention over a data set gives, in double precision.
+// Results of exact attention over a data set, in double precision.
 #ifndef ATTENDANT_BENCH_DATA_GROUND_TRUTH_H_
 #define ATTENDANT_BENCH_DATA_GROUND_TRUTH_H_
 
@@ -12,14 +12,14 @@
 
 namespace attendant {
 
-// Of log_partitions, column by column.
+// Temperatures of the columns of log_partitions.
 inline constexpr std::array<double, 4> kTemperatures = {0.2, 0.1, 0.05, 0.02};
 inline constexpr std::int64_t kTruthCount = 100;
 
-// Products are summed by BLAS in doubles: off by less than 1e-14 here.
+// BLAS sums the products in doubles: errors are below 1e-14 here.
 struct GroundTruth {
-  // The best keys of each query, best first, a tie by the lesser row:
-  // [queries, kTruthCount].
+  // The best keys of each query, best first, ties by the lower row:
+  //   [queries, kTruthCount].
   MatrixFile<std::int32_t> neighbours;
   MatrixFile<double> similarities;  // theirs
   // log of the sum over all keys of exp(similarity / temperature): [queries,
@@ -27,8 +27,8 @@ struct GroundTruth {
   MatrixFile<double> log_partitions;
 };
 
-// Reads it from `directory`, or computes it there, with all cores: about a
-// minute for 1,000,000 keys.
+// Reads the truth from `directory`, or computes and stores it there on all
+// cores: about a minute for 1,000,000 keys.
 absl::StatusOr<GroundTruth> LoadGroundTruth(const DataSet& data,
                                             const std::string& directory);
 

@@ -1,4 +1,4 @@
-// Files compressed with gzip.
+// Reads files compressed with gzip.
 #ifndef ATTENDANT_BENCH_DATA_GZIP_H_
 #define ATTENDANT_BENCH_DATA_GZIP_H_
 
@@ -8,7 +8,8 @@
 
 namespace attendant {
 
-// The whole file, decompressed. NotFound, DataLoss.
+// Returns the whole file, decompressed. NotFound if it does not exist; DataLoss
+// if it is damaged or incomplete.
 absl::StatusOr<std::string> ReadGzip(const std::string& path);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// Matrices in files, mapped into memory: what a benchmark holds of its data is
-// then no part of the anonymous memory that it measures.
+// Matrices in memory-mapped files, so that a benchmark's data does not count
+// towards the anonymous memory that it measures.
 #ifndef ATTENDANT_BENCH_DATA_MATRIX_FILE_H_
 #define ATTENDANT_BENCH_DATA_MATRIX_FILE_H_
 
@@ -14,10 +14,10 @@
 
 namespace attendant {
 
-// A file mapped for reading; the kernel keeps the pages.
+// A file mapped for reading; its pages are in the kernel's page cache.
 class MappedFile {
  public:
-  // NotFound if there is no such file.
+  // NotFound if the file does not exist.
   static absl::StatusOr<MappedFile> Open(const std::string& path);
 
   MappedFile() = default;
@@ -39,7 +39,7 @@ class MappedFile {
   std::size_t size_ = 0;
 };
 
-// The first 64 bytes of a file; the rows follow, without padding.
+// The first 64 bytes of a file; the rows follow without padding.
 struct MatrixHeader {
   char magic[8] = {'a', 't', 't', 'm', 'a', 't', 'r', '1'};
   std::int64_t row_count = 0;
@@ -49,18 +49,19 @@ struct MatrixHeader {
 };
 static_assert(sizeof(MatrixHeader) == 64);
 
-// The header of a mapped file; DataLoss if the file is not one of `size`-byte
-// elements, whole.
+// Returns the header of a mapped file. DataLoss if the file is incomplete or
+// its elements are not of `element_size` bytes.
 absl::StatusOr<MatrixHeader> ReadHeader(const MappedFile& file,
                                         std::size_t element_size,
                                         const std::string& path);
 
-// Written beside `path` and renamed: a file that is there is whole.
+// Writes a temporary file next to `path` and renames it, so that a file that
+// exists is complete.
 absl::Status WriteMatrixBytes(const std::string& path,
                               const MatrixHeader& header,
                               std::span<const std::byte> bytes);
 
-// A row-major matrix in a file. Movable; rows stay where they are.
+// A row-major matrix in a file. Movable; rows keep their addresses.
 template <typename T>
 class MatrixFile {
  public:

@@ -1,4 +1,5 @@
-// The attention of one query over all keys in double precision, by plain loops.
+// Exact attention of one query over all keys, in double precision, with plain
+// loops.
 #ifndef ATTENDANT_BENCH_MASS_EXACT_MASS_H_
 #define ATTENDANT_BENCH_MASS_EXACT_MASS_H_
 
@@ -13,24 +14,25 @@
 
 namespace attendant {
 
-// query . key for all keys.
+// Returns the product query . key for each key, [keys].
 std::vector<double> ScoreAll(std::span<const float> query, MatrixView keys);
 
-// Of the keys that a mask leaves, at one temperature.
+// Exact mass over the keys that a mask allows, at one temperature.
 class ExactMass {
  public:
-  // similarities: as ScoreAll, which must outlive the object. allowed: null for
-  // all. Sets are made of the `set_limit` best at most, 1 or more.
+  // `similarities` is a result of ScoreAll and must outlive the object.
+  // `allowed` is null if all keys count. Sets have at most the `set_limit` best
+  // keys, 1 or more.
   ExactMass(const std::vector<double>& similarities, const Bitmap* allowed,
             std::size_t set_limit);
 
   void SetTemperature(double temperature);
 
-  // Of what follows, all at that temperature. -infinity: there are no keys.
+  // The methods below use that temperature. -infinity if there are no keys.
   double log_partition() const { return log_partition_; }
   double WeightOf(RowIndex row) const;
-  // The size of the smallest set of at least this mass, in (0, 1); 0 if it is
-  // greater than set_limit.
+  // Returns the size of the smallest set with at least `mass`, in (0, 1); 0 if
+  // it exceeds set_limit.
   std::size_t SmallestSet(double mass) const;
 
  private:

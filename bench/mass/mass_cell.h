@@ -1,6 +1,6 @@
-// What many answers to one kind of question were worth, and whether that is
-// enough: a line of a table, and an object of JSON. Beside that, what the
-// programs of this directory are asked by.
+// Statistics of many answers to one kind of question, and whether they pass:
+// one row of a table, and one JSON object. Also the flags that the programs of
+// this directory share.
 #ifndef ATTENDANT_BENCH_MASS_MASS_CELL_H_
 #define ATTENDANT_BENCH_MASS_MASS_CELL_H_
 
@@ -22,44 +22,46 @@ struct SetFlags {
   std::vector<std::string> sets;
 };
 
-// --data, --queries, --json and the names of sets.
+// Adds --data, --queries, --json and the names of data sets.
 void AddSetFlags(CLI::App& app, std::int64_t least_queries, SetFlags& flags);
 
-// What was asked of the same keys over and over.
+// The question that was asked of the same keys repeatedly.
 struct MassQuestion {
   std::string keys;
   std::string filter;
   double temperature = 1;
-  // "unstated", "learned", "0.02", "bound"; of min_mass: "min_mass"
+  // "unstated", "learned", "0.02" or "bound"; "min_mass" for min_mass.
   std::string asked;
   double min_mass = 0;
 };
 
-// One answer, less the truth.
+// One answer compared with the truth.
 struct MassAnswer {
   MassMethod method = MassMethod::kUnknown;
-  // Of the log partition, and of the ends of its interval.
+  // Errors of the log partition and of the ends of its interval.
   double error = 0;
   double lower = 0;
   double upper = 0;
   bool holds_returned = false;  // returned_mass holds the exact mass
   double seconds = 0;
   double scored = 0;
-  // Of min_mass: the size of the set, of the smallest that holds so much (0:
-  // beyond the cap), and what the set really holds.
+  // For min_mass: the size of the returned set, the size of the smallest set
+  // with that mass (0: beyond the cap), and the exact mass of the returned set.
   std::size_t size = 0;
   std::size_t smallest = 0;
   double mass = 0;
   double exact_seconds = 0;  // of the same with scan_mode EXACT
 };
 
-// What an answer is held to, if the cell has answers enough to say.
+// A limit that the answers must meet, applied if the cell has enough answers to
+// decide.
 struct MassBar {
   std::string name;
   bool met = false;
 };
 
-// Rounding of a log partition whose logits are floats of about 1 / temperature.
+// Returns the rounding error of a log partition whose logits are floats of
+// about 1 / `temperature`.
 double LogRounding(double temperature);
 
 class MassCell {
@@ -68,7 +70,7 @@ class MassCell {
 
   const std::vector<MassBar>& bars() const { return bars_; }
   const nlohmann::json& json() const { return json_; }
-  // A row of the table that Header begins.
+  // Returns a row of the table that Header begins.
   std::string Row() const;
   static std::string Header(bool min_mass);
 

@@ -1,4 +1,4 @@
-// A catalog as one snapshot of it: all rows in one segment under one index.
+// Wraps all rows of a catalog in one snapshot: one segment, one index.
 #ifndef ATTENDANT_BENCH_MASS_ONE_SEGMENT_H_
 #define ATTENDANT_BENCH_MASS_ONE_SEGMENT_H_
 
@@ -9,8 +9,8 @@
 
 namespace attendant {
 
-// `index` is over the keys of `rows`, every one of which has one, in the field
-// "key" of that kind of index.
+// `index` covers the keys of `rows` in the field "key", whose schema has the
+// same kind of index. Every row must have a key.
 Snapshot MakeSnapshot(std::shared_ptr<RowTable> rows,
                       std::unique_ptr<KeyIndex> index,
                       std::vector<AttributeSchema> attributes);

@@ -1,4 +1,4 @@
-// A server that does nothing but what every server of these messages must.
+// A server that does only what every server of these messages must do.
 #ifndef ATTENDANT_BENCH_SERVED_ECHO_SERVER_H_
 #define ATTENDANT_BENCH_SERVED_ECHO_SERVER_H_
 
@@ -12,18 +12,18 @@
 namespace attendant {
 
 enum class EchoWork {
-  // Parses each request and serialises the reply anew.
+  // Parses each request and serialises a reply for each.
   kMessages,
-  // Neither: the reply's bytes are made once. Its rate is what a load tester
-  // can send at most.
+  // Does neither: the reply's bytes are made once. The resulting rate is the
+  // upper limit of what a load tester can send.
   kNothing,
 };
 
-// Answers every Attend with the same reply, on the thread of gRPC's that the
-// call arrives on, through the raw callback methods that attendantd uses.
+// Answers every Attend with the same reply, on the gRPC thread that the call
+// arrives on, through the raw callback methods that attendantd uses.
 class EchoServer {
  public:
-  // Listens on `listen`, HOST:PORT; null if it can't.
+  // Listens on `listen`, HOST:PORT; returns null if it cannot.
   static std::unique_ptr<EchoServer> Start(
       const v1::AttendResponse& reply,
       const std::string& listen = "127.0.0.1:0",

@@ -1,4 +1,4 @@
-// A server that is to be killed, and connections that see it die.
+// A server that will be killed, and connections that observe its death.
 #ifndef ATTENDANT_TESTS_DURABILITY_CRASH_SERVER_H_
 #define ATTENDANT_TESTS_DURABILITY_CRASH_SERVER_H_
 
@@ -22,16 +22,16 @@
 
 namespace attendant {
 
-// What a process that was killed exits with.
+// Exit status reported for a process that SIGKILL ended.
 inline constexpr int kSigKilled = 128 + 9;
 
-// Starts a server that dies when it comes by the fail point (NAME[:COUNT]).
-// Null if it did so before it was ready.
+// Starts a server that dies when it reaches the fail point (NAME[:COUNT]).
+// Returns null if it died before it was ready.
 absl::StatusOr<std::unique_ptr<ServerProcess>> StartToDie(
     const std::string& data_dir, const std::string& fail_point);
 
-// True for fail points of work that no request waits for: a server comes by
-// them after writes have settled, or while it starts.
+// Returns true for fail points in work that no request waits for. A server
+// reaches these after writes have settled, or while it starts.
 inline bool IsOfBackground(std::string_view fail_point) {
   for (const char* prefix : {"merge.", "seal.", "segments.", "recovery."}) {
     if (absl::StartsWith({fail_point.data(), fail_point.size()}, prefix)) {
@@ -41,14 +41,14 @@ inline bool IsOfBackground(std::string_view fail_point) {
   return false;
 }
 
-// A connection that does not retry: an answer that does not come is what is
-// looked for. Not thread-safe.
+// A connection that does not retry, because tests look for calls that get no
+// answer. Not thread-safe.
 class Connection {
  public:
   explicit Connection(const std::string& address);
 
-  // One call of any service: Call(&v1::ItemService::Stub::BatchUpsertItems,
-  // request, &response).
+  // Makes a unary call of any service, as in
+  //   Call(&v1::ItemService::Stub::BatchUpsertItems, request, &response).
   template <typename Stub, typename Request, typename Response>
   grpc::Status Call(grpc::Status (Stub::*method)(grpc::ClientContext*,
                                                  const Request&, Response*),
@@ -56,7 +56,7 @@ class Connection {
     grpc::ClientContext context;
     return (StubOf<Stub>().*method)(Limited(context), request, response);
   }
-  // One whose replies are a stream: the last of them.
+  // Makes a call whose replies are a stream; `response` is the last reply.
   template <typename Stub, typename Request, typename Response>
   grpc::Status Call(std::unique_ptr<grpc::ClientReader<Response>> (
                         Stub::*method)(grpc::ClientContext*, const Request&),
@@ -68,8 +68,8 @@ class Connection {
     return reader->Finish();
   }
 
-  // A catalog with the key field "key" (2 dimensions, dot products) and the
-  // attribute "note".
+  // Creates a catalog with the key field "key" (2 dimensions, dot product) and
+  // the attribute "note".
   grpc::Status CreateCatalog(
       const std::string& name,
       v1::IndexKind index_kind = v1::INDEX_KIND_UNSPECIFIED);

@@ -1,4 +1,5 @@
-// One that writes to a server until that dies, and knows what must be there.
+// A client that writes to a server until the server dies, and knows what must
+// be there afterwards.
 #ifndef ATTENDANT_TESTS_DURABILITY_CRASH_WRITER_H_
 #define ATTENDANT_TESTS_DURABILITY_CRASH_WRITER_H_
 
@@ -24,20 +25,21 @@ struct CrashItem {
 };
 using CrashItems = std::map<std::string, CrashItem>;  // by id
 
-// Has a catalog NAME, a copy of it that comes of snapshots, an alias that names
-// one of the two, snapshots, and versions of a model: nobody else writes to
-// them. Not thread-safe.
+// Owns a catalog NAME, a copy of it restored from snapshots, an alias to one of
+// the two, snapshots, and versions of a model. Nobody else writes to them. Not
+// thread-safe.
 class CrashWriter {
  public:
   CrashWriter(std::string name, std::uint64_t seed)
       : name_(std::move(name)), random_(seed) {}
 
-  // Until one write has no answer, or there were so many that a fail point that
-  // did not kill the server is not among what they come by.
+  // Writes until one write gets no answer, or until so many writes have
+  // succeeded that they evidently do not reach the fail point.
   void WriteUntilKilled(Connection& connection);
 
-  // After a restart: all that was acknowledged is there, and the write that had
-  // no answer or not. What can be repeated then is.
+  // Call after a restart. Checks that every acknowledged write is there, and
+  // that the unanswered one took effect completely or not at all; then repeats
+  // that one if it can be repeated.
   void Check(Connection& connection);
 
   std::int64_t acknowledged_count() const { return acknowledged_count_; }
@@ -45,20 +47,21 @@ class CrashWriter {
  private:
   using Items = CrashItems;
 
-  // What the writer's part of the server holds.
+  // The writer's part of the server's state.
   struct State {
     std::map<std::string, Items> catalogs;   // NAME, and the copy
     std::map<std::string, Items> snapshots;  // of NAME
     std::string target;                      // of the alias; empty: none
     std::set<std::int64_t> models;
     std::int64_t last_model = 0;  // also a deleted one: can't be read
-    // Of the last write of NAME that has one, and of the NAME before this.
+    // Token of the last write to NAME that has one, and of a write to the
+    // previous catalog of that name.
     std::string token;
     std::string stale_token;
 
     Items& items(const std::string& catalog) { return catalogs[catalog]; }
   };
-  // As much of it as can be read.
+  // The part of State that can be read.
   struct Found {
     std::map<std::string, Items> catalogs;
     std::map<std::string, std::int64_t> snapshots;  // how many items
@@ -68,10 +71,10 @@ class CrashWriter {
     bool operator==(const Found&) const = default;
   };
 
-  // One operation: what it asks for, and what it makes of a state.
+  // One operation: the request it sends, and the state it leads to.
   struct Operation {
     State after;
-    // Sets the token of a write of items.
+    // Sets `token` if the operation writes items.
     std::function<grpc::Status(Connection&, std::string* token)> send;
     bool repeatable = false;  // the same again is the same, and OK
     grpc::StatusCode code = grpc::StatusCode::OK;
@@ -82,7 +85,8 @@ class CrashWriter {
   std::string copy() const { return name_ + "-copy"; }
   std::string alias() const { return name_ + "-alias"; }
 
-  // What there is, read with the token. Nothing if the server died meanwhile.
+  // Reads the current state with the token. Returns nullopt if the server died
+  // meanwhile.
   std::optional<Found> Read(Connection& connection) const;
   bool ReadSnapshots(Connection& connection, Found& found) const;
   bool ReadModels(Connection& connection, Found& found) const;
@@ -91,7 +95,7 @@ class CrashWriter {
 
   int Random(int count) { return static_cast<int>(random_() % count); }
   std::vector<std::string> RandomIds();
-  // Of items that there are.
+  // Ids of existing items.
   std::vector<std::string> KnownIds();
   std::string RandomSnapshot();
   std::string NextRequestId();
@@ -125,16 +129,16 @@ class CrashWriter {
   std::int64_t acknowledged_count_ = 0;
 };
 
-// Writes its own items to a catalog that others write theirs to at the same
-// time, so that writes of several share a sync, and a kill cuts it. Not
+// Writes its own items to a catalog that others write to at the same time, so
+// that several writes share a sync and a kill can interrupt it. Not
 // thread-safe.
 class CrashSharer {
  public:
-  // Names: of the catalog, and what its ids begin with.
+  // `catalog` is the catalog's name; `name` is the prefix of the ids.
   CrashSharer(std::string catalog, std::string name, std::uint64_t seed)
       : catalog_(std::move(catalog)), name_(std::move(name)), random_(seed) {}
 
-  // As of CrashWriter.
+  // As in CrashWriter.
   void WriteUntilKilled(Connection& connection);
   void Check(Connection& connection);
   std::int64_t acknowledged_count() const { return acknowledged_count_; }
@@ -152,7 +156,7 @@ class CrashSharer {
   grpc::Status Send(Connection& connection, const Write& write,
                     std::string* token) const;
   static void Apply(const Write& write, Versions& versions);
-  // Of its own items.
+  // Reads the versions of its own items.
   Versions Read(Connection& connection) const;
 
   const std::string catalog_;

@@ -1,5 +1,5 @@
-// A file system that a power cut takes what was not synced from, and that
-// fails on request.
+// A file system that loses unsynced data in a simulated power cut and fails on
+// request.
 #ifndef ATTENDANT_TESTS_DURABILITY_FAULTY_FILE_SYSTEM_H_
 #define ATTENDANT_TESTS_DURABILITY_FAULTY_FILE_SYSTEM_H_
 
@@ -19,13 +19,13 @@
 
 namespace attendant {
 
-// What its errors say.
+// Message of the injected errors.
 inline constexpr char kInjectedError[] = "injected";
 
-// Calls that change what is on the disk, and those that open a file to read.
+// Calls that change the disk, and calls that open a file for reading.
 enum class FileCall { kOpen, kCreate, kWrite, kSync, kRename, kRemove };
 
-// What befalls a call.
+// A fault to inject into a call.
 struct FileFault {
   enum class Kind {
     kFail,      // nothing is done, and an error returned
@@ -37,42 +37,42 @@ struct FileFault {
   };
   Kind kind = Kind::kFail;
   FileCall call = FileCall::kWrite;
-  // From 1: that of the calls whose path contains `path_part`.
+  // Counts from 1 the calls whose path contains `path_part`.
   int nth = 1;
   std::string path_part;
 };
 
-// The files are the operating system's, and nothing is really synced: what of
-// them a power cut would leave is kept in memory beside. A file keeps the bytes
-// that were there at its last sync, a directory the names; of what came after,
-// a random part is kept too: a prefix of a file's bytes and of a directory's
-// changes. With `zeros` a tail may also have blocks of zeros in it or after it,
-// as file systems leave them that make room before they write.
+// Files are kept by the operating system and never really synced; memory tracks
+// what a power cut would leave of them. A file keeps the bytes of its last
+// sync, a directory its names; of later changes a random part survives: a
+// prefix of a file's bytes and of a directory's changes. With `zeros`, blocks
+// of zeros may also appear in or after a tail, as file systems that preallocate
+// leave them.
 //
-// Only for files below `root`, and only those made through this; at first there
-// are none. Thread-safe.
+// Covers only files below `root` that were made through this object; initially
+// there are none. Thread-safe.
 class FaultyFileSystem : public rocksdb::FileSystemWrapper {
  public:
   FaultyFileSystem(std::string root, std::uint64_t seed);
   ~FaultyFileSystem() override;
   const char* Name() const override { return "FaultyFileSystem"; }
 
-  // The power is cut just before the nth FileCall from now, from 1. The process
-  // goes on as if nothing were: what it does from then on is for nothing.
+  // Cuts the power just before the nth FileCall from now, counted from 1. The
+  // process goes on unaware; whatever it writes after the cut is lost.
   void CutPowerAt(std::int64_t nth, bool zeros);
-  // It has been cut.
+  // Returns true once the power has been cut.
   bool cut() const;
-  // Puts the files into the state that the cut left them in. Everything that is
-  // below the root must be closed.
+  // Puts the files into the state that the cut left. Everything below the root
+  // must be closed.
   void RestoreAfterCut();
 
-  // One fault at a time.
+  // Replaces any earlier fault: at most one is active.
   void Inject(const FileFault& fault);
-  // One has befallen a call since InjectNothing.
+  // Returns true if a fault has hit a call since InjectNothing.
   bool befell() const;
   void InjectNothing();
 
-  // FileCalls so far.
+  // Number of FileCalls so far.
   std::int64_t call_count() const;
 
   rocksdb::IOStatus NewSequentialFile(
@@ -115,7 +115,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
                              const std::string& target,
                              const rocksdb::IOOptions& options,
                              rocksdb::IODebugContext* debug) override;
-  // Not known here, and so not survived: refused, that nobody relies on it.
+  // Not simulated, so refused: nobody may rely on it to survive a power cut.
   rocksdb::IOStatus ReopenWritableFile(
       const std::string& path, const rocksdb::FileOptions& options,
       std::unique_ptr<rocksdb::FSWritableFile>* result,
@@ -139,7 +139,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   };
   using Names = std::map<std::string, std::shared_ptr<Inode>>;  // null: a
                                                                 // directory
-  // A change of a directory that it is not synced since.
+  // A change of a directory since its last sync.
   struct Change {
     std::string removed;  // empty: none
     std::string added;    // empty: none
@@ -150,10 +150,11 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
     }
   };
 
-  // Counts the call, and cuts the power. Returns what befalls it.
+  // Counts the call and cuts the power if it is due. Returns the fault that
+  // hits the call, if any.
   std::optional<FileFault::Kind> ComeBy(FileCall call, const std::string& path)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // The error of a call that fails, if one befalls it.
+  // Returns the error if an injected fault makes this call fail.
   rocksdb::IOStatus FailureOf(FileCall call, const std::string& path)
       ABSL_LOCKS_EXCLUDED(mutex_);
   std::shared_ptr<Inode> NewInode() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -166,7 +167,7 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   void CutPower() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string WhatIsLeftOf(const Inode& inode)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // In [0, count).
+  // Returns a number in [0, count).
   std::size_t Random(std::size_t count) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const std::string root_;
@@ -174,15 +175,15 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   std::mt19937_64 random_ ABSL_GUARDED_BY(mutex_);
   Names live_ ABSL_GUARDED_BY(mutex_);
   Names synced_ ABSL_GUARDED_BY(mutex_);
-  // In the order of the first, that the same seed cuts the same whatever names
-  // there are.
+  // Ordered by each directory's first change, so that one seed cuts the same
+  // way whatever the names are.
   std::vector<std::pair<std::string, std::vector<Change>>> changes_
       ABSL_GUARDED_BY(mutex_);
   std::int64_t inode_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t call_count_ ABSL_GUARDED_BY(mutex_) = 0;
   std::int64_t cut_at_ ABSL_GUARDED_BY(mutex_) = 0;  // 0: never
   bool zeros_ ABSL_GUARDED_BY(mutex_) = false;
-  // After a cut: paths and bytes; no bytes: a directory.
+  // After a cut: the bytes of each path, or nullopt for a directory.
   std::optional<std::map<std::string, std::optional<std::string>>> left_
       ABSL_GUARDED_BY(mutex_);
   std::optional<FileFault> fault_ ABSL_GUARDED_BY(mutex_);

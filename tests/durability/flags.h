@@ -1,6 +1,6 @@
 // Flags of a test program that has a long form:
-//   --seed=N   of the first history
-//   --count=N  histories, each with the next seed
+//   --seed=N   seed of the first history
+//   --count=N  number of histories; each uses the next seed
 #ifndef ATTENDANT_TESTS_DURABILITY_FLAGS_H_
 #define ATTENDANT_TESTS_DURABILITY_FLAGS_H_
 
@@ -17,7 +17,7 @@
 
 namespace attendant {
 
-// The value of the flag, or `otherwise`.
+// Returns the value of the flag, or `otherwise` if it is not given.
 inline std::int64_t Flag(absl::string_view name, std::int64_t otherwise) {
   const std::string prefix = absl::StrCat("--", name, "=");
   for (const absl::string_view argument : ::testing::internal::GetArgvs()) {
@@ -30,7 +30,8 @@ inline std::int64_t Flag(absl::string_view name, std::int64_t otherwise) {
   return otherwise;
 }
 
-// A count of a short form: a sanitizer takes as long for a fifth of it.
+// Scales `count` for the short form: sanitizers get a fifth of it, which takes
+// them about as long.
 inline constexpr std::int64_t Short(std::int64_t count) {
   return kSanitized ? (count + 4) / 5 : count;
 }

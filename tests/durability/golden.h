@@ -1,5 +1,6 @@
-// What the data directories in tests/durability/golden/ hold, each written by a
-// program of its time: a release, or the day's that another layout came with.
+// Contents of the data directories in tests/durability/golden/. Each was
+// written by the program of its time: a release, or the build that introduced a
+// new layout.
 #ifndef ATTENDANT_TESTS_DURABILITY_GOLDEN_H_
 #define ATTENDANT_TESTS_DURABILITY_GOLDEN_H_
 
@@ -14,13 +15,13 @@ namespace attendant {
 
 inline constexpr char kGoldenCatalog[] = "shop";
 inline constexpr char kGoldenModel[] = "text";
-// Since 2026-11.
+// Present since 2026-11.
 inline constexpr char kGoldenAlias[] = "store";
 inline constexpr char kGoldenSnapshot[] = "before-summer";
 inline constexpr int kGoldenItems = 40;
 
-// The items of the two writes, in a table and in the log, and those that a
-// third deleted.
+// Items with numbers in [begin, end). Two writes insert such items (one ends up
+// in a table, one in the log); a third deletes some.
 inline std::vector<Item> GoldenItems(int begin, int end) {
   std::vector<Item> items;
   for (int i = begin; i < end; ++i) items.push_back(TestItem(i));
@@ -29,7 +30,7 @@ inline std::vector<Item> GoldenItems(int begin, int end) {
 inline std::vector<std::string> GoldenDeletes() {
   return {TestId(3), TestId(30)};
 }
-// What is left.
+// The items that are left.
 inline std::vector<Item> GoldenRest() {
   std::vector<Item> items = GoldenItems(0, kGoldenItems);
   const std::vector<std::string> deletes = GoldenDeletes();

@@ -1,4 +1,4 @@
-// What a catalog must hold, kept in the plainest way.
+// A plain model of what a catalog must hold.
 #ifndef ATTENDANT_TESTS_DURABILITY_PLAIN_CATALOG_H_
 #define ATTENDANT_TESTS_DURABILITY_PLAIN_CATALOG_H_
 
@@ -12,19 +12,19 @@
 
 namespace attendant {
 
-// A write as it was asked for.
+// A write as requested.
 struct PlainWrite {
   std::string request_id;     // empty: none
   std::vector<Item> upserts;  // distinct ids
   bool if_absent = false;     // if none of them is there
-  // One of these in place of upserts; ids are distinct.
+  // At most one of these is used, in place of upserts; ids are distinct.
   std::vector<std::string> deletes;
   std::vector<std::string> updates;  // that get `color`
   bool deletes_color = false;        // all that have `color`
   std::int64_t color = 0;
 };
 
-// Items have a title, and a color or not.
+// Every item has a title; the color is optional.
 inline constexpr int kTitlePosition = 0;
 inline constexpr int kColorPosition = 1;
 
@@ -35,11 +35,11 @@ inline bool HasColor(const Item& item, std::int64_t color) {
 
 struct PlainCatalog {
   std::map<std::string, Item> items;
-  // By request_id: what a repeat must be answered with.
+  // By request_id: the answer that a repeated write must get.
   std::map<std::string, WriteOutcome> outcomes;
   std::int64_t sequence = 0;  // of the last acknowledged write
 
-  // Why the write is refused, or kOk.
+  // Returns the code with which the write must be refused, or kOk.
   absl::StatusCode Refusal(const PlainWrite& write) const {
     for (const Item& item : write.upserts) {
       if (write.if_absent && items.contains(item.id)) {
@@ -52,8 +52,8 @@ struct PlainCatalog {
     return absl::StatusCode::kOk;
   }
 
-  // Applies the write, which is not refused; returns its outcome, sequence and
-  // fingerprint aside.
+  // Applies the write, which must not be refused, and returns its outcome
+  // without sequence and fingerprint.
   WriteOutcome Apply(const PlainWrite& write) {
     WriteOutcome outcome;
     for (const Item& item : write.upserts) {
@@ -80,21 +80,21 @@ struct PlainCatalog {
   }
 };
 
-// A catalog's state, and the others that it may be found in after a restart:
-// with one of the writes that failed, which may have reached the disk.
+// A catalog's state, and the alternatives that a restart may find: each
+// includes a failed write that may have reached the disk.
 struct UncertainCatalog {
   PlainCatalog now;
   std::vector<PlainCatalog> others;
 };
 
-// What there is beside items.
+// Everything but the items.
 struct PlainLists {
   std::set<std::string> catalogs;
   std::map<std::string, std::string> aliases;  // and the catalogs they name
   std::set<std::int64_t> models;               // versions of the one name
   std::int64_t last_model = 0;                 // also of one that was deleted
 
-  // What can be seen of both is the same.
+  // Returns true if no reader can tell the two apart.
   bool LooksLike(const PlainLists& other) const {
     return catalogs == other.catalogs && aliases == other.aliases &&
            models == other.models;

@@ -1,5 +1,5 @@
-// Catalogs on a disk that may fail, beside a plain model of what they must
-// hold, and random operations on both.
+// Catalogs on a disk that may fail, a plain model of what they must hold, and
+// random operations on both.
 #ifndef ATTENDANT_TESTS_DURABILITY_WORLD_H_
 #define ATTENDANT_TESTS_DURABILITY_WORLD_H_
 
@@ -21,31 +21,31 @@
 
 namespace attendant {
 
-// Every method returns Internal, saying what was found and what should have
-// been, as soon as catalogs and model differ: the bug. After that it is of no
-// further use. Not thread-safe.
+// Every method returns Internal as soon as catalogs and model differ, that is,
+// when it finds a bug; the message states the actual and the expected state.
+// The object is unusable after that. Not thread-safe.
 //
-// To add an operation: a method like the others, and its line in Step.
+// To add an operation, add a method like the others and a line in Step.
 class World {
  public:
-  // The directory is the root of `files` or below. The same seed does the same
-  // operations.
+  // `directory` is the root of `files` or below it. One seed always gives the
+  // same operations.
   World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
         std::uint64_t seed);
 
-  // Opens what the directory holds and compares all of it. If opening fails
-  // because of an injected fault or a cut, it is not open afterwards.
+  // Opens what the directory holds and compares all of it with the model. Stays
+  // closed if an injected fault or a cut makes opening fail.
   absl::Status Open();
   void Close();
   bool is_open() const { return catalogs_ != nullptr; }
 
-  // One operation, by chance. A write that fails, or returns after the power
-  // was cut, may be found by the next Open or not. Opens first if need be.
+  // Runs one random operation, after opening if necessary. A write that fails,
+  // or that returns after the power was cut, may or may not be found by the
+  // next Open.
   absl::Status Step();
 
-  // The same writes again as clients send them that had no reply: those that
-  // failed since the last Open but one. Once it is open again, and before
-  // anything else is written.
+  // Repeats the writes that failed since the last Open but one, as clients do
+  // that got no reply. Call it right after Open, before any other write.
   absl::Status RepeatUnanswered();
 
   // Compares all catalogs with the model.
@@ -56,15 +56,16 @@ class World {
  private:
   using Catalog = std::shared_ptr<LiveCatalog>;
 
-  // True if a failure may be one that was asked for.
+  // Returns true if an injected fault may explain a failure.
   bool FailureIsDue() const;
-  // Internal if the failure is not, or not told as one of the disk; else OK.
+  // Returns Internal if no injected fault explains the failure or it is not
+  // reported as a disk error; otherwise OK.
   absl::Status CheckFailure(const absl::Status& status,
                             const std::string& what) const;
 
-  // Operations. Those on a catalog take its name.
+  // Operations. Those on one catalog take its name.
   absl::Status Upsert(const std::string& name);
-  // Several writes of which all but the first share a sync.
+  // Submits several writes; all but the first share a sync.
   absl::Status WriteTogether(const std::string& name);
   absl::Status InsertAbsent(const std::string& name);
   absl::Status UpsertIfUnchanged(const std::string& name);
@@ -89,16 +90,16 @@ class World {
   absl::Status Restore(const std::string& name);
 
   absl::Status Send(const std::string& name, const PlainWrite& write);
-  // What came of writes that are stored as one: all of them or none. They make
-  // of `state`, which may not be certain after a cut, what it is next.
+  // Records the outcomes of writes that are stored as one unit: all of them or
+  // none. Updates `state`, which may be uncertain after a cut.
   absl::Status SettleGroup(
       const std::string& name, std::span<const PlainWrite> writes,
       std::span<const absl::StatusOr<WriteOutcome>> outcomes,
       PlainCatalog& state);
-  // As the catalog answers it.
+  // Returns the catalog's answer to `write`.
   static absl::StatusOr<WriteOutcome> Submit(LiveCatalog& catalog,
                                              const PlainWrite& write);
-  // OK if the write was refused by this code, as it should be.
+  // Returns OK if the write was refused with code `want`, as it should be.
   absl::Status CheckRefusal(const absl::Status& status, absl::StatusCode want,
                             const std::string& what) const;
   absl::Status Compare(const std::string& name, const PlainCatalog& plain,
@@ -106,10 +107,11 @@ class World {
   absl::Status Settle();
   PlainLists ReadLists() const;
   absl::Status CompareModels() const;
-  // The snapshots that there are are whole, and those that there must be.
+  // Checks that all stored snapshots are complete and that the required ones
+  // exist.
   absl::Status SettleSnapshots();
-  // `after` is what the lists are now, or, if the operation has no OK, what
-  // they may be after a restart.
+  // `after` is the new state of the lists or, if `status` is not OK, a state
+  // that they may have after a restart.
   absl::Status SetLists(const absl::Status& status, PlainLists after,
                         const std::string& what);
 
@@ -123,13 +125,14 @@ class World {
   const bool settles_at_once_;
   std::mt19937_64 random_;
   std::unique_ptr<CatalogSet> catalogs_;
-  // What is visible now of the catalogs of lists_, by name; of others what they
-  // may be found with.
+  // By name: the visible state of the catalogs in lists_; for other catalogs,
+  // the states in which they may be found.
   std::map<std::string, UncertainCatalog> plain_;
   PlainLists lists_;
-  // What may be found after a restart in place of this.
+  // Other states of the lists that a restart may find.
   std::vector<PlainLists> other_lists_;
-  // What each holds. Those that a failure left uncertain may be there or not.
+  // Contents of each snapshot. Those that a failure left uncertain may or may
+  // not exist.
   std::map<SnapshotId, PlainCatalog> snapshots_;
   std::set<SnapshotId> uncertain_snapshots_;
   std::int64_t snapshot_count_ = 0;

@@ -1,5 +1,5 @@
-// What fuzz targets say of an input: that a parser took it, or that something
-// does not hold which must.
+// Lets fuzz targets report that a parser accepted an input, or that an
+// invariant is broken.
 #ifndef ATTENDANT_TESTS_FUZZ_FUZZ_H_
 #define ATTENDANT_TESTS_FUZZ_FUZZ_H_
 
@@ -19,19 +19,19 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
 
 namespace attendant {
 
-// Inputs that were taken, since the start of the process.
+// Inputs accepted since the start of the process.
 inline std::int64_t accepted_count = 0;
 
 inline void Accept() { ++accepted_count; }
 
-// Ends the process if `holds` is false.
+// Aborts the process if `holds` is false.
 inline void Require(bool holds, absl::string_view what) {
   if (holds) return;
   std::fprintf(stderr, "does not hold: %s\n", std::string(what).c_str());
   std::abort();
 }
 
-// A refusal is one of the codes; OK is not.
+// Requires that `status` has one of `codes` and a message; OK is not a refusal.
 inline void RequireRefusal(const absl::Status& status,
                            std::initializer_list<absl::StatusCode> codes) {
   for (const absl::StatusCode code : codes) {
@@ -40,7 +40,7 @@ inline void RequireRefusal(const absl::Status& status,
   Require(false, status.ToString());
 }
 
-// The input as text.
+// Returns the input as text.
 inline absl::string_view TextOf(const std::uint8_t* data, std::size_t size) {
   return {reinterpret_cast<const char*>(data), size};
 }

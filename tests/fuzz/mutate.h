@@ -1,4 +1,4 @@
-// Small changes of bytes that parsers have to live with.
+// Small mutations of bytes that parsers must survive.
 #ifndef ATTENDANT_TESTS_FUZZ_MUTATE_H_
 #define ATTENDANT_TESTS_FUZZ_MUTATE_H_
 
@@ -11,9 +11,10 @@
 
 namespace attendant {
 
-// One of the seeds, changed in one to four places: bits, bytes and numbers of
-// 4 or 8 bytes, which become extreme; parts that go, are repeated, or come from
-// another seed. The same sequence for the same `random` in every process.
+// Returns one of the seeds with one to four mutations: flips bits, changes
+// bytes, sets 4- or 8-byte numbers to extreme values, and removes, repeats or
+// imports parts from another seed. The same `random` gives the same sequence in
+// every process.
 inline std::string Mutate(const std::vector<std::string>& seeds,
                           std::mt19937_64& random) {
   const auto below = [&](std::size_t count) {

@@ -1,4 +1,4 @@
-// Some small files in one input for the fuzzer.
+// Several small files packed into one fuzzer input.
 #ifndef ATTENDANT_TESTS_FUZZ_PACKED_FILES_H_
 #define ATTENDANT_TESTS_FUZZ_PACKED_FILES_H_
 
@@ -13,11 +13,11 @@
 
 namespace attendant {
 
-// Bytes by name.
+// File contents by name.
 using FileMap = std::map<std::string, std::string>;
 
-// Of each file, in order: the size of its name in a byte, that of its bytes in
-// four, the name, the bytes.
+// Writes for each file, in order: the size of its name (1 byte), the size of
+// its contents (4 bytes), the name, the contents.
 inline std::string Pack(const FileMap& files) {
   std::string packed;
   for (const auto& [name, bytes] : files) {
@@ -29,7 +29,7 @@ inline std::string Pack(const FileMap& files) {
   return packed;
 }
 
-// Nothing if it is not that.
+// Returns nullopt if `packed` does not have that format.
 inline std::optional<FileMap> Unpack(absl::string_view packed) {
   FileMap files;
   ByteReader reader(packed);

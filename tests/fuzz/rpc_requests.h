@@ -1,4 +1,4 @@
-// Requests of any RPC, found by its name.
+// Requests of any RPC, looked up by name.
 #ifndef ATTENDANT_TESTS_FUZZ_RPC_REQUESTS_H_
 #define ATTENDANT_TESTS_FUZZ_RPC_REQUESTS_H_
 
@@ -16,7 +16,7 @@
 
 namespace attendant {
 
-// The method of any service; null if there is none.
+// Returns the method of that name in any service; null if there is none.
 inline const google::protobuf::MethodDescriptor* FindRpc(
     absl::string_view name) {
   for (const Method& method : AllMethods()) {
@@ -35,7 +35,7 @@ inline std::unique_ptr<google::protobuf::Message> NewMessage(
           ->New());
 }
 
-// The bytes of a request, from proto text.
+// Serialises a request given as text-format proto.
 inline std::string RpcBytes(absl::string_view name, const std::string& text) {
   const auto* method = FindRpc(name);
   Require(method != nullptr, "there is such a method");
@@ -45,13 +45,13 @@ inline std::string RpcBytes(absl::string_view name, const std::string& text) {
   return request->SerializeAsString();
 }
 
-// A request that a corpus begins with, or that prepares the server for one.
+// A seed of the corpus, or a request that sets up the server for one.
 struct RpcRequest {
   absl::string_view method;
   const char* text;
 };
 
-// What the server of rpc_fuzz has before each input.
+// State that rpc_fuzz's server has before each input.
 inline constexpr RpcRequest kRpcWorld[] = {
     {"CreateModel", R"pb(
        model {

@@ -1,4 +1,4 @@
-// A directory of a fuzz target's process, and files in it.
+// The scratch directory of a fuzz target's process.
 #ifndef ATTENDANT_TESTS_FUZZ_SCRATCH_H_
 #define ATTENDANT_TESTS_FUZZ_SCRATCH_H_
 
@@ -10,13 +10,13 @@
 
 namespace attendant {
 
-// Removed at the process's end. Below $TEST_TMPDIR, which should be memory.
+// Below $TEST_TMPDIR, which should be in memory. Removed when the process ends.
 inline const ScratchDirectory& Scratch() {
   static const ScratchDirectory directory;
   return directory;
 }
 
-// Writes a file in place of the one of that name, and returns its path.
+// Writes or replaces a file and returns its path.
 inline std::string WriteScratch(const std::string& name,
                                 absl::string_view bytes) {
   const std::string path = Scratch() / name;

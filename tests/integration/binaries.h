@@ -1,4 +1,4 @@
-// Where the build put what the tests run.
+// Paths of the binaries that the tests run.
 #ifndef ATTENDANT_TESTS_INTEGRATION_BINARIES_H_
 #define ATTENDANT_TESTS_INTEGRATION_BINARIES_H_
 

@@ -1,4 +1,4 @@
-// `attendant` run against a server.
+// Runs the `attendant` command against a server.
 #ifndef ATTENDANT_TESTS_INTEGRATION_COMMAND_FIXTURE_H_
 #define ATTENDANT_TESTS_INTEGRATION_COMMAND_FIXTURE_H_
 
@@ -22,7 +22,7 @@ class CommandFixture : public ::testing::Test {
  protected:
   void SetUp() override { Start(); }
 
-  // Again, once the one before has ended.
+  // Starts the server again after the previous one has ended.
   void Start() {
     server_ = nullptr;
     ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
@@ -34,14 +34,14 @@ class CommandFixture : public ::testing::Test {
     return RunCommand(arguments);
   }
 
-  // What a command that should succeed prints.
+  // Runs a command that should succeed and returns its output.
   std::string RunText(std::vector<std::string> arguments) {
     const CommandResult result = Run(std::move(arguments));
     EXPECT_EQ(result.exit_status, 0) << result.err;
     return result.out;
   }
 
-  // The reply of one.
+  // Runs a command with JSON output and returns its reply.
   nlohmann::json RunJson(std::vector<std::string> arguments) {
     arguments.insert(arguments.begin(), "--json");
     const std::string out = RunText(std::move(arguments));

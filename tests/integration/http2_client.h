@@ -1,4 +1,4 @@
-// HTTP/2 as no gRPC client speaks it: frame by frame, over a socket.
+// Speaks HTTP/2 frame by frame over a socket, as no gRPC client does.
 #ifndef ATTENDANT_TESTS_INTEGRATION_HTTP2_CLIENT_H_
 #define ATTENDANT_TESTS_INTEGRATION_HTTP2_CLIENT_H_
 
@@ -9,7 +9,7 @@
 
 namespace attendant {
 
-// Types of frames (RFC 9113, sec. 6).
+// Frame types (RFC 9113, sec. 6).
 enum class FrameType : std::uint8_t {
   kData = 0,
   kHeaders = 1,
@@ -20,23 +20,23 @@ enum class FrameType : std::uint8_t {
   kContinuation = 9,
 };
 
-// Flags of frames.
+// Frame flags.
 inline constexpr std::uint8_t kEndStream = 1;   // DATA, HEADERS
 inline constexpr std::uint8_t kEndHeaders = 4;  // HEADERS
 
-// A frame as bytes.
+// Returns a frame as bytes.
 std::string Frame(FrameType type, std::uint8_t flags, std::uint32_t stream,
                   absl::string_view payload);
 
-// What a client says first: the preface, and SETTINGS with the window of a
-// stream, in bytes.
+// Returns a client's first bytes: the preface, and SETTINGS with a stream
+// window of `window` bytes.
 std::string Hello(std::uint32_t window = 65535);
 
-// HEADERS that begin a call of a method, as in
+// Returns the HEADERS frame that begins a call of a method such as
 // "/attendant.v1.ItemService/ListItems".
 std::string BeginCall(std::uint32_t stream, absl::string_view path);
 
-// A message of a call: DATA with the five bytes that gRPC puts before it.
+// Returns a message as DATA with gRPC's five-byte prefix.
 std::string MessageFrame(std::uint32_t stream, std::uint8_t flags,
                          absl::string_view message);
 

@@ -1,4 +1,4 @@
-// A catalog of points for `attendant`.
+// A catalog of points for tests of the `attendant` command.
 #ifndef ATTENDANT_TESTS_INTEGRATION_POINTS_FIXTURE_H_
 #define ATTENDANT_TESTS_INTEGRATION_POINTS_FIXTURE_H_
 

@@ -1,4 +1,4 @@
-// Child processes: run to their end, or kept and stopped.
+// Child processes: run to completion, or kept and stopped.
 #ifndef ATTENDANT_TESTS_INTEGRATION_PROCESS_H_
 #define ATTENDANT_TESTS_INTEGRATION_PROCESS_H_
 
@@ -16,20 +16,20 @@ namespace attendant {
 std::string ReadWholeFile(const std::string& path);
 void WriteWholeFile(const std::string& path, const std::string& content);
 
-// RssAnon and RssShmem of a process, in bytes.
+// Returns the sum of RssAnon and RssShmem of a process, in bytes.
 std::int64_t ResidentOf(pid_t pid);
 
-// The threads of a process.
+// Returns the number of threads of a process.
 std::int64_t ThreadCountOf(pid_t pid);
 
-// A descriptor to write a new file with. The caller closes it.
+// Creates a file and returns a descriptor for writing, which the caller closes.
 int OpenForWriting(const std::string& path);
 
-// A child process. It dies with the thread that started it. Not thread-safe.
+// A child process, which dies with the thread that started it. Not thread-safe.
 class Process {
  public:
-  // Starts argv[0], which writes to the descriptors given; they stay the
-  // caller's.
+  // Starts argv[0] with stdout and stderr on the given descriptors, which
+  // remain the caller's.
   static Process Start(const std::vector<std::string>& argv, int out, int err);
   ~Process();
   Process(Process&& other) noexcept;
@@ -38,8 +38,8 @@ class Process {
 
   pid_t pid() const { return pid_; }
   void Signal(int signal) const;
-  // Waits for its end: the exit status, or 128 + the signal that ended it.
-  // After `timeout` it is killed, and the answer is -1.
+  // Waits for the process to end. Returns its exit status, or 128 + the signal
+  // that ended it. After `timeout` kills it and returns -1.
   int Wait(absl::Duration timeout);
 
  private:
@@ -53,7 +53,7 @@ struct CommandResult {
   std::string err;
 };
 
-// Runs a command to its end; after `timeout` it is killed.
+// Runs a command to its end, killing it after `timeout`.
 CommandResult RunCommand(const std::vector<std::string>& argv,
                          absl::Duration timeout = absl::Minutes(1));
 

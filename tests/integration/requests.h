@@ -1,4 +1,4 @@
-// Short ways to spell wire messages.
+// Shorthand for building wire messages.
 #ifndef ATTENDANT_TESTS_INTEGRATION_REQUESTS_H_
 #define ATTENDANT_TESTS_INTEGRATION_REQUESTS_H_
 
@@ -33,11 +33,11 @@ v1::BatchDeleteItemsRequest DeleteOf(const std::string& catalog,
                                      const std::vector<std::string>& ids,
                                      const std::string& request_id = "");
 
-// Every item by id.
+// Returns all items by id.
 absl::StatusOr<std::map<std::string, v1::Item>> ListAll(
     Client& client, const std::string& catalog);
 
-// Every id with the item's attribute "version", 0 where it has none.
+// Returns each item's "version" attribute by id; 0 if it has none.
 absl::StatusOr<std::map<std::string, std::int64_t>> ListVersions(
     Client& client, const std::string& catalog);
 

@@ -13,48 +13,48 @@
 
 namespace attendant {
 
-// Attendantd on a data directory and a free port of the loopback interface. It
-// is killed when this is destroyed. Not thread-safe.
+// attendantd on a data directory and a free loopback port. The destructor kills
+// it. Not thread-safe.
 class ServerProcess {
  public:
-  // Starts it and waits until it says that it is ready. FailedPrecondition,
-  // with the exit status and what it said, if it ends instead. It takes a free
-  // port unless `flags` has --listen. `environment` are variables of its own,
-  // as NAME=VALUE.
+  // Starts the server and waits until it reports that it is ready. Returns
+  // FailedPrecondition, with the exit status and its output, if it ends
+  // instead. Uses a free port unless `flags` has --listen. `environment` adds
+  // variables as NAME=VALUE.
   static absl::StatusOr<std::unique_ptr<ServerProcess>> Start(
       const std::string& data_dir, const std::vector<std::string>& flags = {},
       const std::vector<std::string>& environment = {});
 
   ~ServerProcess();
 
-  // HOST:PORT.
+  // HOST:PORT of the gRPC port.
   const std::string& address() const { return address_; }
-  // Of the HTTP port.
+  // HOST:PORT of the HTTP port.
   const std::string& http_address() const { return http_address_; }
-  // A new connection.
+  // Opens a new connection.
   absl::StatusOr<std::unique_ptr<Client>> Connect() const;
 
   pid_t pid() const { return process_.pid(); }
 
-  // Of a test that has calls end with INTERNAL, which says that an invariant of
-  // ours is broken: without it the test fails when the server ends or is
-  // destroyed, with what the log says of them.
+  // For tests in which calls get INTERNAL, which means a broken invariant of
+  // the server. Without this the test fails when the server ends or is
+  // destroyed, and reports what the log says of those calls.
   void ExpectInternalErrors() { expects_internal_errors_ = true; }
 
-  // SIGTERM, and the exit status.
+  // Sends SIGTERM and returns the exit status.
   int Stop();
-  // Sends a signal, and waits for nothing.
+  // Sends a signal without waiting.
   void Signal(int signal);
-  // SIGKILL, and waits for the end.
+  // Sends SIGKILL and waits for the process to end.
   void Kill();
 
-  // Waits for it to end by itself: the exit status, or 128 + the signal that
-  // ended it. After `timeout` it is killed, and the answer is -1.
+  // Waits for the server to end by itself. Returns the exit status, or 128 +
+  // the signal that ended it. After `timeout` kills it and returns -1.
   int Wait(absl::Duration timeout);
 
-  // What it wrote to stdout until it was ready.
+  // stdout up to the moment when the server was ready.
   const std::string& output() const { return output_; }
-  // What it wrote to stderr so far: a JSON object a line.
+  // stderr so far: one JSON object per line.
   std::string log() const { return ReadWholeFile(*log_directory_ / kLogFile); }
 
  private:
@@ -63,7 +63,7 @@ class ServerProcess {
   ServerProcess(Process process, int out, std::string output,
                 std::unique_ptr<ScratchDirectory> log_directory);
 
-  // Once: what was found is not told again.
+  // Reports at most once.
   void CheckInternalErrors();
 
   Process process_;

@@ -1,5 +1,5 @@
-// Holds the sources to the arrows between their folders, which link lines
-// can't: system headers are visible to every target.
+// Checks includes against the allowed dependencies between folders. Link
+// dependencies cannot enforce them: system headers are visible to every target.
 #ifndef ATTENDANT_TESTS_PROJECT_LAYERS_H_
 #define ATTENDANT_TESTS_PROJECT_LAYERS_H_
 
@@ -10,8 +10,8 @@
 
 namespace attendant {
 
-// What includes of the file break the arrows, as "PATH:LINE: INCLUDE: why".
-// `path` is relative to the root of the project.
+// Returns the includes of the file that violate the layering, as "PATH:LINE:
+// INCLUDE: why". `path` is relative to the project root.
 std::vector<std::string> FindLayerViolations(absl::string_view path,
                                              absl::string_view text);
 
@@ -20,7 +20,7 @@ struct TreeReport {
   std::vector<std::string> violations;
 };
 
-// The same for all sources in core/, service/ and client/ below `root`.
+// Checks all sources in core/, service/ and client/ below `root`.
 TreeReport FindTreeViolations(const std::string& root);
 
 }  // namespace attendant

@@ -1,5 +1,5 @@
-// INTERNAL says that an invariant of ours is broken: no test may see it and
-// pass, unless it breaks one on purpose.
+// INTERNAL means that the server broke one of its own invariants. A test in
+// which a call gets it fails, unless the test breaks an invariant on purpose.
 #ifndef ATTENDANT_TESTS_SERVICE_INTERNAL_ERRORS_H_
 #define ATTENDANT_TESTS_SERVICE_INTERNAL_ERRORS_H_
 
@@ -16,13 +16,14 @@
 
 namespace attendant {
 
-// A part of a test's fixture that has a server. Not thread-safe.
+// Member of a fixture that runs a server. Not thread-safe.
 class InternalErrors {
  public:
-  // Of this test, which causes one or more.
+  // Declares that this test causes at least one INTERNAL error.
   void Expect() { expected_ = true; }
 
-  // When the calls have ended: of all that the server has answered.
+  // Checks the codes of all calls that the server has answered. Call it after
+  // the calls have ended.
   void Check(const MetricPage& page) const {
     std::vector<std::string> lines;
     for (const absl::string_view line : absl::StrSplit(page.Text(), '\n')) {
@@ -31,7 +32,7 @@ class InternalErrors {
         lines.emplace_back(line);
       }
     }
-    // A code that no call had is not on the page.
+    // The page lists only codes that some call returned.
     EXPECT_EQ(!lines.empty(), expected_) << absl::StrJoin(lines, "\n");
   }
 

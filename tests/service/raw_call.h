@@ -1,5 +1,5 @@
-// Calls by method name and bytes: what a client can send that stubs can't, and
-// services without generated stubs.
+// Calls a method by name with raw bytes: to send what generated stubs cannot,
+// and to call services that have no generated stubs.
 #ifndef ATTENDANT_TESTS_SERVICE_RAW_CALL_H_
 #define ATTENDANT_TESTS_SERVICE_RAW_CALL_H_
 
@@ -32,11 +32,11 @@ inline std::string ToString(const grpc::ByteBuffer& buffer) {
   return bytes;
 }
 
-// One call, step by step, each step waited for. Unary methods too are a Write,
-// a Read and a Finish.
+// One call, driven step by step; each step blocks until it completes. A unary
+// call is also a Write, a Read and a Finish.
 class RawCall {
  public:
-  // With the bearer token, if it is not empty.
+  // Sends `token` as the bearer token unless it is empty.
   RawCall(const std::shared_ptr<grpc::Channel>& channel,
           const std::string& method, const std::string& token = "")
       : stub_(channel) {
@@ -58,7 +58,7 @@ class RawCall {
     }
   }
 
-  // False if the call has ended.
+  // Returns false if the call has ended.
   bool Write(const std::string& bytes) {
     call_->Write(ToBuffer(bytes), this);
     return Await();
@@ -67,7 +67,7 @@ class RawCall {
     call_->WritesDone(this);
     Await();
   }
-  // The next reply; nothing if the call has ended.
+  // Returns the next reply, or nullopt if the call has ended.
   std::optional<std::string> Read() {
     grpc::ByteBuffer buffer;
     call_->Read(&buffer, this);
@@ -98,7 +98,7 @@ class RawCall {
   bool finished_ = false;
 };
 
-// The status of a unary call that sends `bytes`.
+// Makes a unary call that sends `bytes` and returns its status.
 inline grpc::Status CallWithBytes(const std::shared_ptr<grpc::Channel>& channel,
                                   const std::string& method,
                                   const std::string& bytes) {

@@ -1,4 +1,4 @@
-// Reads the machine-readable part of a status.
+// Reads the machine-readable details of a status.
 #ifndef ATTENDANT_TESTS_SERVICE_RPC_DETAILS_H_
 #define ATTENDANT_TESTS_SERVICE_RPC_DETAILS_H_
 
@@ -13,14 +13,15 @@
 
 namespace attendant {
 
-// What grpc-status-details-bin holds; empty if it holds nothing that parses.
+// Parses grpc-status-details-bin; returns an empty status if it is absent or
+// does not parse.
 inline google::rpc::Status DetailsOf(const grpc::Status& status) {
   google::rpc::Status details;
   if (!details.ParseFromString(status.error_details())) details.Clear();
   return details;
 }
 
-// All details of one type.
+// Returns all details of type Message.
 template <typename Message>
 std::vector<Message> Details(const google::rpc::Status& status) {
   std::vector<Message> found;
@@ -33,20 +34,20 @@ std::vector<Message> Details(const google::rpc::Status& status) {
   return found;
 }
 
-// The field that BadRequest names, or "".
+// Returns the field that BadRequest names, or "".
 inline std::string FieldIn(const google::rpc::Status& status) {
   const auto found = Details<google::rpc::BadRequest>(status);
   if (found.size() != 1 || found[0].field_violations_size() != 1) return "";
   return found[0].field_violations(0).field();
 }
 
-// The reason of the one ErrorInfo, or "".
+// Returns the reason of the only ErrorInfo, or "".
 inline std::string ReasonIn(const google::rpc::Status& status) {
   const auto found = Details<google::rpc::ErrorInfo>(status);
   return found.size() == 1 ? found[0].reason() : "";
 }
 
-// A name and its value in the metadata of the one ErrorInfo, or "".
+// Returns the value of `name` in the metadata of the only ErrorInfo, or "".
 inline std::string MetadataIn(const grpc::Status& status,
                               const std::string& name) {
   const auto found = Details<google::rpc::ErrorInfo>(DetailsOf(status));

@@ -1,4 +1,4 @@
-// What the tests of a server's TLS and tokens share.
+// Fixture shared by the tests of TLS and tokens.
 #ifndef ATTENDANT_TESTS_SERVICE_SECURE_SERVER_H_
 #define ATTENDANT_TESTS_SERVICE_SECURE_SERVER_H_
 
@@ -23,8 +23,8 @@
 
 namespace attendant {
 
-// A server on a free loopback port, without catalogs at first, and files of its
-// own.
+// A server on a free loopback port, initially without catalogs, and a directory
+// for certificate and token files.
 class SecureServer : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -59,7 +59,7 @@ class SecureServer : public ::testing::Test {
                             .security = security});
   }
 
-  // Writes a file by a rename, as those who renew certificates do.
+  // Replaces a file by renaming a new one over it, as certificate renewal does.
   std::string Write(const std::string& name, const std::string& content) const {
     const std::string path = files_ / name;
     std::ofstream(path + ".new") << content;
@@ -75,7 +75,8 @@ class SecureServer : public ::testing::Test {
     tokens_[name] = made.token;
     lines_[name] = made.line;
   }
-  // The file of those added, for servers that start and those that run.
+  // Writes the added tokens to the token file, which a starting server reads
+  // and a running one reloads.
   void WriteTokens() {
     std::string text;
     for (const auto& [name, line] : lines_) absl::StrAppend(&text, line, "\n");

@@ -75,8 +75,8 @@ class ServerFixture : public ::testing::Test {
                                grpc::InsecureChannelCredentials());
   }
 
-  // True once a gauge of a pool of workers, such as attendant_queue_depth, is
-  // so much.
+  // Waits until a gauge of a worker pool, such as attendant_queue_depth, equals
+  // `value`; returns false if it does not within a minute.
   bool AwaitGauge(absl::string_view name, absl::string_view pool,
                   int value) const {
     const std::string line =
@@ -91,7 +91,7 @@ class ServerFixture : public ::testing::Test {
     return false;
   }
 
-  // The verbs: each makes one call.
+  // Each of these methods makes one call.
   grpc::Status Create(const v1::CreateCatalogRequest& request,
                       v1::CreateCatalogResponse* response = nullptr) {
     grpc::ClientContext context;
@@ -155,7 +155,7 @@ class ServerFixture : public ::testing::Test {
                                    response != nullptr ? response : &ignored);
   }
 
-  // As above, where nothing is refused.
+  // As above, for tests that expect success.
   v1::Catalog Describe(const std::string& name) {
     grpc::ClientContext context;
     v1::GetCatalogRequest request;
@@ -194,7 +194,7 @@ class ServerFixture : public ::testing::Test {
     return request;
   }
 
-  // A catalog with the keys of the shop and nothing in it.
+  // Creates a catalog with the shop's schema and no items.
   grpc::Status CreateEmpty(const std::string& name) {
     v1::CreateCatalogRequest request;
     request.set_name(name);
@@ -204,9 +204,11 @@ class ServerFixture : public ::testing::Test {
     return Create(request);
   }
 
-  // A catalog "shop" of two-dimensional keys "k" with attributes price
-  // (double) and name (string), and three items:
-  //   a: (1, 0), price 1.5, name "Anna"   b: (0, 1), price 2.5   c: (1, 1)
+  // Creates the catalog "shop", with two-dimensional keys "k", the attributes
+  // price (double) and name (string), and three items:
+  //   a: (1, 0), price 1.5, name "Anna"
+  //   b: (0, 1), price 2.5
+  //   c: (1, 1)
   void CreateShop() {
     v1::CreateCatalogRequest request;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(

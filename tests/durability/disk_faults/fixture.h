@@ -1,9 +1,8 @@
-// One call to the disk fails, at each place of a fixed history: no write is
-// acknowledged that is not durable, reads go on, writes go on by themselves
-// once the disk is well, and after a restart nothing is lost.
-//
-//   disk_fault_test --points=500     the long form: each call of longer
-//                                    histories, so many at least
+// Fails one disk call at each point of a fixed history. No write is
+// acknowledged unless it is durable, reads go on, writes resume by themselves
+// once the disk is well, and a restart loses nothing.
+//   disk_fault_test --points=500
+// runs the long form: every call of longer histories, at least 500 points.
 #ifndef ATTENDANT_TESTS_DURABILITY_DISK_FAULTS_FIXTURE_H_
 #define ATTENDANT_TESTS_DURABILITY_DISK_FAULTS_FIXTURE_H_
 
@@ -22,16 +21,16 @@
 
 namespace attendant {
 
-// The long form, of longer histories.
+// True for the long form, which has longer histories.
 bool IsLong();
 
 class DiskFaultTest : public ::testing::Test {
  protected:
-  // Tells how many points there were, and that these are enough unless a
-  // filter left some tests out.
+  // Prints how many points were tested, and checks that they suffice unless a
+  // filter excluded tests.
   static void TearDownTestSuite();
 
-  // So many places at which a call failed.
+  // Adds `count` places at which a call failed.
   static void CountPoints(int count, int least);
 
  private:
@@ -41,10 +40,10 @@ class DiskFaultTest : public ::testing::Test {
 CatalogSchema SchemaOf(IndexKind index_kind);
 Item ItemOf(int i);
 
-// Of one catalog on a disk that may fail. Writes are of one item each.
+// One catalog on a disk that may fail. Each write has one item.
 class FaultyCatalog {
  public:
-  // What a power cut leaves depends on the seed.
+  // `seed` determines what a power cut leaves.
   explicit FaultyCatalog(IndexKind index_kind = IndexKind::kFlat,
                          std::uint64_t seed = 1,
                          const LiveCatalogOptions& options = {})
@@ -52,7 +51,8 @@ class FaultyCatalog {
         options_(options),
         files_(std::make_shared<FaultyFileSystem>(path(), seed)) {}
 
-  // From the next Open on; of keys where there is no catalog yet.
+  // Takes effect at the next Open; for keys, only if the catalog does not exist
+  // yet.
   void KeepKeysOnDisk() { schema_.key_fields[0].keys_on_disk = true; }
   void LimitMemory(std::int64_t bytes) { memory_limit_bytes_ = bytes; }
 
@@ -64,15 +64,15 @@ class FaultyCatalog {
     catalog_ = nullptr;
     set_ = nullptr;
   }
-  // After a power cut.
+  // Reopens the catalog after a power cut.
   absl::Status OpenAfterCut();
 
   absl::Status Write();
 
-  // Has all built anew, until it is opened again.
+  // Has all indexes rebuilt as `kind`; in effect until the next Open.
   absl::Status WantIndex(IndexKind kind);
 
-  // What was acknowledged, and nothing that failed.
+  // Expects every acknowledged write and none that failed.
   void ExpectAcknowledged();
 
   std::set<std::string> SegmentFileNames() const;
@@ -80,7 +80,7 @@ class FaultyCatalog {
   CatalogSet& set() { return *set_; }
   LiveCatalog& catalog() { return *catalog_; }
 
-  // The stored snapshots that there are are whole.
+  // Expects each stored snapshot to be complete.
   void ExpectWholeSnapshots();
 
  private:
@@ -98,11 +98,11 @@ class FaultyCatalog {
 
 std::string Text(const FileFault& fault);
 
-// Runs `fail_one` with each fault of the files under a path, until the history
-// has no such call. Returns how many there were.
+// Runs `fail_one` with a fault in each call on paths that contain `path_part`,
+// until the history has no such call left. Returns the number of calls.
 int FailEach(const std::string& path_part, bool (*fail_one)(const FileFault&));
 
-// A failure is the fault's, and says so.
+// Expects `status` to be the error that `fault` causes.
 void ExpectOf(const FileFault& fault, const absl::Status& status,
               FaultyCatalog& catalog);
 

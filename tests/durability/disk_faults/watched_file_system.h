@@ -1,4 +1,4 @@
-// A file system whose syncs are watched.
+// A file system that lets a test observe syncs.
 #ifndef ATTENDANT_TESTS_DURABILITY_DISK_FAULTS_WATCHED_FILE_SYSTEM_H_
 #define ATTENDANT_TESTS_DURABILITY_DISK_FAULTS_WATCHED_FILE_SYSTEM_H_
 
@@ -11,13 +11,14 @@
 
 namespace attendant {
 
-// Asks a function before each sync of a file, which may wait, or fail.
+// Calls a function before each sync of a file; the function may block, or
+// return an error that the sync then fails with.
 class WatchedFileSystem : public FaultyFileSystem {
  public:
   using Watch = std::function<rocksdb::IOStatus(const std::string& path)>;
 
   using FaultyFileSystem::FaultyFileSystem;
-  // Before anything is open.
+  // Call before any file is open.
   void WatchSyncs(Watch watch) { watch_ = std::move(watch); }
   rocksdb::IOStatus NewWritableFile(
       const std::string& path, const rocksdb::FileOptions& options,

@@ -1,4 +1,4 @@
-// What tests of conversion share.
+// Helpers shared by the conversion tests.
 #ifndef ATTENDANT_TESTS_SERVICE_CONVERT_CONVERT_FIXTURE_H_
 #define ATTENDANT_TESTS_SERVICE_CONVERT_CONVERT_FIXTURE_H_
 
@@ -13,7 +13,8 @@
 
 namespace attendant {
 
-// Expects InvalidArgument that names `field` and says `message`.
+// Expects `status` to be InvalidArgument, naming `field` and containing
+// `message`.
 inline void ExpectInvalid(const absl::Status& status, const std::string& field,
                           const std::string& message) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,

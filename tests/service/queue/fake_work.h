@@ -1,5 +1,5 @@
-// A work that nobody runs, and a time of the tests' own: an hour of overload
-// takes no time and comes out the same.
+// Work that no worker runs, and a simulated clock: an hour of overload takes no
+// real time and is deterministic.
 #ifndef ATTENDANT_TESTS_SERVICE_QUEUE_FAKE_WORK_H_
 #define ATTENDANT_TESTS_SERVICE_QUEUE_FAKE_WORK_H_
 
@@ -35,7 +35,7 @@ class FakeWork final : public Work {
   void Refuse(const absl::Status& status) override { refusal_ = status; }
   absl::string_view group() const override { return group_; }
 
-  // As one that may take long.
+  // Marks the work as able to pause, as a long request is.
   void set_may_pause() { own_interrupt_.yielder = this; }
   void set_deadline(SteadyTime deadline) { own_interrupt_.deadline = deadline; }
   void set_cancelled(const std::atomic<bool>* flag) {

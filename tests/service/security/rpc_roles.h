@@ -1,4 +1,4 @@
-// What a method ought to need of its caller.
+// The role that a method should require of its caller.
 #ifndef ATTENDANT_TESTS_SERVICE_SECURITY_RPC_ROLES_H_
 #define ATTENDANT_TESTS_SERVICE_SECURITY_RPC_ROLES_H_
 
@@ -11,8 +11,8 @@
 
 namespace attendant {
 
-// From its name: reading is named Get or List, or is attention; items are
-// written; what is left changes what is there.
+// Derives the role from the method's name: Get, List and attention methods
+// read, item methods write, and all others administer.
 inline Role RoleByName(const google::protobuf::MethodDescriptor& method) {
   const std::string& service = method.service()->name();
   if (absl::StartsWith(method.name(), "Get") ||
