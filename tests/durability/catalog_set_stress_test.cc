@@ -1,9 +1,9 @@
-// Everything at once on one set of catalogs: writes, reads, index builds,
-// aliases, stored snapshots, catalogs that come and go. What readers see is
-// compared with what the writers know: nothing acknowledged is missing, nothing
-// deleted comes back, no write is seen by half.
+// Runs everything at once on one set of catalogs: writes, reads, index builds,
+// aliases, stored snapshots, and catalogs that are created and deleted.
+// Compares what readers see with what the writers know: nothing acknowledged is
+// missing, nothing deleted returns, no write is seen by half.
 //
-//   catalog_set_stress_test --seconds=1800 --seed=1     the long form
+// catalog_set_stress_test --seconds=1800 --seed=1     the long form
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,12 +36,12 @@ namespace {
 using ::testing::AnyOf;
 
 constexpr int kWriterCount = 2;
-constexpr int kGroupCount = 240;  // of all writers together
+constexpr int kGroupCount = 240;  // total of all writers
 constexpr int kGroupSize = 4;
 constexpr int kDim = 8;
 
-// Items that are always written together. Version n of them is the n-th write:
-// an upsert, an update of attributes alone, an import and a delete in turn.
+// Items that are always written together. The n-th write makes version n: an
+// upsert, an update of attributes only, an import and a delete in turn.
 class Group {
  public:
   explicit Group(int number) : number_(number) {}
@@ -52,7 +52,7 @@ class Group {
 
   static bool IsDelete(std::int64_t version) { return version % 4 == 0; }
 
-  // Keys tell which version wrote them.
+  // Keys encode the version that wrote them.
   std::vector<float> KeyOf(int member, std::int64_t version) const {
     const std::int64_t written = version % 4 == 2 ? version - 1 : version;
     return SplitMix((written * kGroupCount + number_) * kGroupSize + member)
@@ -67,7 +67,8 @@ class Group {
     return item;
   }
 
-  // The next version; by one thread. Returns once it is acknowledged.
+  // Writes the next version, on one thread at a time. Returns once it is
+  // acknowledged.
   void Write(LiveCatalog& catalog) {
     const std::int64_t version = ++begun_;
     std::vector<Item> items;
@@ -97,7 +98,7 @@ class Group {
   std::int64_t begun() const { return begun_; }
   std::int64_t acknowledged() const { return acknowledged_; }
 
-  // The snapshot shows one version, not before `from` nor after `to`.
+  // Expects the snapshot to show one version in [from, to].
   void Check(const Snapshot& snapshot, std::int64_t from,
              std::int64_t to) const {
     SCOPED_TRACE(
@@ -117,7 +118,8 @@ class Group {
     }
     ASSERT_THAT(versions, testing::SizeIs(1)) << "half a write";
     std::int64_t version = *versions.begin();
-    // The delete that it may be.
+    // Without items the version can only be a delete: take the latest up to
+    // `to`.
     if (version == 0) version = to / 4 * 4;
     EXPECT_GE(version, from);
     EXPECT_LE(version, to);
@@ -137,7 +139,7 @@ CatalogSchema Schema() {
   return schema;
 }
 
-// What any answer of any snapshot owes.
+// Checks what holds for any answer of any snapshot.
 void CheckAnswer(const Snapshot& snapshot, const AttendQuery& query) {
   const auto answer = Attend(snapshot, query, Interrupt());
   ASSERT_OK(answer);
@@ -165,7 +167,7 @@ AttendQuery RandomQuery(std::uint64_t seed) {
   return query;
 }
 
-// No item is there twice.
+// Checks that no item appears twice.
 void CheckRows(const Snapshot& snapshot) {
   std::set<std::string> ids;
   for (int s = 0; s < static_cast<int>(snapshot.segments.size()); ++s) {
@@ -202,7 +204,7 @@ class CatalogSetStressTest : public ::testing::Test {
     return *std::move(shop);
   }
 
-  // Runs rounds of `actor` until the time is over, and two at least.
+  // Runs rounds of `actor` until the time is over, at least two.
   void Start(const std::string& name,
              std::function<void(std::uint64_t random)> actor) {
     threads_.emplace_back([this, name, actor = std::move(actor)] {
@@ -215,7 +217,7 @@ class CatalogSetStressTest : public ::testing::Test {
     });
   }
 
-  // Each writes the groups of its own, and reads what it wrote.
+  // Each writer writes its own groups and reads what it wrote.
   void Write(int writer, std::uint64_t random) {
     const int group = static_cast<int>(random % (kGroupCount / kWriterCount));
     Group& mine = groups_[group * kWriterCount + writer];
@@ -233,7 +235,8 @@ class CatalogSetStressTest : public ::testing::Test {
     if (random % 16 == 0) CheckRows(*snapshot);
   }
 
-  // Through an alias that moves meanwhile, and a catalog that may be going.
+  // Reads through an alias that moves meanwhile, and a catalog that may be
+  // being deleted.
   void Visit(std::uint64_t random) {
     const auto front = set_->Get("front");
     ASSERT_OK(front);
@@ -254,12 +257,13 @@ class CatalogSetStressTest : public ::testing::Test {
     ASSERT_OK(set_->SetAlias("front", random % 2 == 0 ? "shop" : "other", {}));
     ASSERT_OK(set_->SetAlias("second", "other", {}));
     ASSERT_OK(set_->DeleteAlias("second"));
-    // The rest sleeps while this syncs; it need not be all that is done.
+    // Other threads sleep while this one syncs; the pause leaves them time to
+    // work.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  // Other kinds of index, and what describes them. Not HNSW, whose library
-  // has threads that the sanitizer does not see through.
+  // Switches the kind of index and the defaults. Excludes HNSW, whose library
+  // uses threads that the sanitizer cannot track.
   void Rebuild(std::uint64_t random) {
     constexpr IndexKind kKinds[] = {IndexKind::kIvf, IndexKind::kFlat,
                                     IndexKind::kIvf, IndexKind::kLsh};
@@ -275,7 +279,7 @@ class CatalogSetStressTest : public ::testing::Test {
     EXPECT_FALSE(set_->List("", 10).empty());
   }
 
-  // Made, filled, indexed, and deleted under those who read it.
+  // Creates, fills, indexes and deletes a catalog while others read it.
   void ComeAndGo(std::uint64_t random) {
     const auto created = set_->Create("passing", Schema(), {});
     ASSERT_OK(created);
@@ -292,7 +296,7 @@ class CatalogSetStressTest : public ::testing::Test {
     CheckAnswer(*snapshot, RandomQuery(random));
   }
 
-  // A stored snapshot has what was acknowledged before it.
+  // A stored snapshot contains everything acknowledged before it.
   void StoreAndRestore(std::uint64_t random) {
     std::vector<std::int64_t> from;
     for (const Group& group : groups_) from.push_back(group.acknowledged());
@@ -313,7 +317,7 @@ class CatalogSetStressTest : public ::testing::Test {
     ASSERT_OK(set_->snapshots().Remove({"shop", "now"}));
   }
 
-  // All that was written, and nothing else.
+  // Expects everything that was written, and nothing else.
   void CheckAll() {
     const auto snapshot = Shop()->snapshot();
     std::int64_t item_count = 0;

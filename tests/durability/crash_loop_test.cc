@@ -1,10 +1,10 @@
-// A real server, killed at random moments and at every fail point, again and
-// again on the same data. Writers know what they wrote and what was
-// acknowledged; after each restart the server holds exactly that, and of the
-// one write that each had no reply to all or nothing. Some have a catalog to
-// themselves, others write to one at the same time.
+// Kills a real server at random moments and at every fail point, repeatedly on
+// the same data. Each writer knows what it wrote and what was acknowledged;
+// after each restart the server holds exactly that, and all or nothing of each
+// writer's one unanswered write. Some writers have a catalog to themselves,
+// others share one.
 //
-//   crash_loop_test --kills=2000 --rounds=20 --seed=1    the long form
+// crash_loop_test --kills=2000 --rounds=20 --seed=1    the long form
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -32,7 +32,7 @@ namespace attendant {
 namespace {
 
 constexpr int kWriterCount = 2;
-// While one of them has its write synced the others gather behind it.
+// While one sharer's write is being synced, the others queue behind it.
 constexpr int kSharerCount = 4;
 
 class CrashLoopTest : public ::testing::Test {
@@ -48,8 +48,8 @@ class CrashLoopTest : public ::testing::Test {
     }
   }
 
-  // Starts the server, checks what it holds, and writes until it is killed
-  // after a random time.
+  // Starts the server, checks its contents, and writes until it is killed after
+  // a random time.
   void KillAtRandom() {
     SCOPED_TRACE(absl::StrCat("seed ", seed_, ", round ", ++round_));
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
@@ -60,16 +60,16 @@ class CrashLoopTest : public ::testing::Test {
     if (HasFailure()) return;
     const std::int64_t before = AcknowledgedCount();
     std::vector<std::thread> threads = StartWriting(server->address());
-    // Not to synchronise: the moment is the random input.
+    // This sleep does not synchronise: the moment of the kill is random input.
     std::this_thread::sleep_for(
         std::chrono::microseconds(random_() % most_writing_us_));
     server->Kill();
     for (std::thread& thread : threads) thread.join();
-    // A machine that is too busy to write anything in that gets more of it.
+    // A machine too busy to write anything in that time gets more of it.
     if (AcknowledgedCount() == before) most_writing_us_ *= 2;
   }
 
-  // Of all writers, which do not write.
+  // Acknowledged writes of all writers. Call while none is writing.
   std::int64_t AcknowledgedCount() const {
     std::int64_t count = 0;
     for (const auto& writer : writers_) count += writer->acknowledged_count();
@@ -82,7 +82,7 @@ class CrashLoopTest : public ::testing::Test {
         absl::StrCat("seed ", seed_, ", round ", ++round_, ", ", fail_point));
     ASSERT_OK_AND_ASSIGN(const auto server,
                          StartToDie(data_.path(), fail_point));
-    // It came by on its way to being ready.
+    // The server reached the fail point before it was ready.
     if (server == nullptr) return;
     std::vector<std::thread> threads = StartWriting(server->address());
     EXPECT_EQ(server->Wait(absl::Seconds(120)), kSigKilled)
@@ -104,7 +104,7 @@ class CrashLoopTest : public ::testing::Test {
     return threads;
   }
 
-  // Starts the server and kills it before it is ready, or about then.
+  // Starts the server and kills it shortly before or after it becomes ready.
   void KillWhileStarting() {
     const int null = OpenForWriting("/dev/null");
     Process process = Process::Start(
@@ -147,7 +147,7 @@ TEST_F(CrashLoopTest, KilledAtRandomMoments) {
     }
   }
   CheckLast();
-  // The kills met writers at work.
+  // The kills interrupted writers at work.
   for (const auto& writer : writers_) {
     EXPECT_GT(writer->acknowledged_count(), kills / 4);
   }
@@ -156,7 +156,8 @@ TEST_F(CrashLoopTest, KilledAtRandomMoments) {
   }
 }
 
-// Tables are merged when there are some, not at each.
+// Tables are merged only once there are several, so a server passes these
+// points less often.
 int MostCount(const std::string& name) {
   return absl::StartsWith(name, "compaction.") ? 1 : 3;
 }
@@ -167,7 +168,7 @@ TEST_F(CrashLoopTest, KilledAtEveryFailPoint) {
     for (const std::string_view point : kFailPoints) {
       if (IsOfBackground(point)) continue;
       const std::string name(point);
-      // The first few times.
+      // Dies at one of the first passes.
       KillAt(absl::StrCat(name, ":", 1 + random_() % MostCount(name)));
       if (HasFailure()) return;
       CheckLast();

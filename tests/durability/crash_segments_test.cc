@@ -1,7 +1,7 @@
-// A server that dies while segments are sealed and merged, while their files
-// are written, and while it comes back from them.
+// Kills a server while segments are sealed and merged, while their files are
+// written, and while it restarts from them.
 //
-//   crash_segments_test --rounds=20 --seed=1    the long form
+// crash_segments_test --rounds=20 --seed=1    the long form
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -42,7 +42,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
  protected:
   CrashSegmentsTest() : random_(Flag("seed", 1)) {}
 
-  // A round for one fail point, and a look at what is left.
+  // Runs a round for one fail point and checks what is left.
   void RunRound(const std::string& fail_point) {
     SCOPED_TRACE(fail_point);
     if (absl::StartsWith(fail_point, "seal.")) {
@@ -59,7 +59,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     if (!HasFailure()) CheckMerged();
   }
 
-  // Starts a server that has work left over, which then dies of it.
+  // Starts a server with unfinished work, which then dies in it.
   void DieAtStart(const std::string& fail_point) {
     ASSERT_OK_AND_ASSIGN(const auto server,
                          StartToDie(data_.path(), fail_point));
@@ -68,7 +68,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
         << "nothing comes by " << fail_point;
   }
 
-  // Writes what is worth a merge, and is killed before it comes to that.
+  // Writes enough for a merge, and kills the server before the merge begins.
   void WriteMerged() {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     Connection connection(server->address());
@@ -82,7 +82,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     server->Kill();
   }
 
-  // Waits for the files of what is there, and changes some after that.
+  // Waits for the segment files, then changes some items.
   void ChangeAfterFiles() {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     Connection connection(server->address());
@@ -93,7 +93,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     server->Kill();
   }
 
-  // Of the segments' files, each.
+  // Damages each of the segments' files.
   void Damage() {
     for (const fs::path& path : SegmentFiles()) {
       std::ifstream in(path, std::ios::binary);
@@ -103,9 +103,9 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     }
   }
 
-  // A catalog with an index that grows by as much as is sealed, and not by so
-  // much that it is merged with the first segment. Where that takes so long
-  // that all are merged before, once more.
+  // Grows an indexed catalog by enough to be sealed, but not enough to be
+  // merged with the first segment. Retries if that takes so long that
+  // everything is merged first.
   void DieWhileSealing(const std::string& fail_point) {
     ASSERT_OK_AND_ASSIGN(const auto server,
                          StartToDie(data_.path(), fail_point));
@@ -119,14 +119,15 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
         ASSERT_TRUE(connection.DeleteCatalog(kSealed).ok());
       }
       ASSERT_TRUE(connection.CreateCatalog(kSealed, v1::INDEX_KIND_IVF).ok());
-      // More than is sealed at once, and more than a quarter of what there will
-      // be, or it would learn anew.
+      // More than is sealed at once, and more than a quarter of the final
+      // count; otherwise the index would be trained again.
       constexpr int kFirst = 5120;
       sealed.clear();
       for (int at = 0; at < kFirst; at += kBatchItems) {
         ASSERT_TRUE(Write(connection, kSealed, at, kBatchItems, &sealed).ok());
       }
-      // Where writes are slow, what came after the index was begun is enough.
+      // If writes are slow, the rows that arrived after the build began are
+      // enough.
       alive = AwaitIndex(connection, kSealed, v1::INDEX_KIND_IVF).ok();
       with_last = sealed;
       constexpr int kMore = 1024 + 2048 + 2048;
@@ -154,7 +155,8 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     EXPECT_EQ(Read(connection, kCatalog), merged_);
   }
 
-  // Items begin, ... of this round's version; `versions` has them in any case.
+  // Writes items from `begin` in this round's version; updates `versions` even
+  // if the write fails.
   grpc::Status Write(Connection& connection, const std::string& catalog,
                      int begin, int count, Versions* versions) {
     std::vector<v1::Item> items;
@@ -197,7 +199,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     return found;
   }
 
-  // Until the catalog has its index and nothing is left to build.
+  // Waits until the catalog has its index and nothing is left to build.
   static grpc::Status AwaitIndex(Connection& connection,
                                  const std::string& catalog,
                                  v1::IndexKind kind) {
@@ -241,7 +243,7 @@ TEST_P(CrashSegmentsTest, KilledWhileSegmentsAreMadeAndRead) {
   for (std::int64_t i = 0; i < rounds; ++i) {
     for (const std::string_view name : kFailPoints) {
       if (!IsOfBackground(name)) continue;
-      // Only of IVF are segments sealed.
+      // Only IVF seals segments.
       if (GetParam() != v1::INDEX_KIND_IVF && name.starts_with("seal.")) {
         continue;
       }
@@ -251,8 +253,8 @@ TEST_P(CrashSegmentsTest, KilledWhileSegmentsAreMadeAndRead) {
   }
 }
 
-// A sanitizer sees the same code die: the kind of index differs in what its
-// files hold, which other tests read damaged.
+// Under a sanitizer one kind suffices: the same code dies, and kinds differ
+// only in the contents of their files, which other tests read damaged.
 std::vector<v1::IndexKind> Kinds() {
   if (kSanitized) return {v1::INDEX_KIND_IVF};
   return {v1::INDEX_KIND_IVF, v1::INDEX_KIND_HNSW, v1::INDEX_KIND_PQ};

@@ -8,7 +8,7 @@
 namespace attendant {
 namespace {
 
-// Of a slow machine that does much else.
+// Generous, for a slow machine under load.
 constexpr std::chrono::seconds kDeadline(60);
 constexpr int kMaxItems = 10000;
 constexpr std::size_t kChunkBytes = 20000;

@@ -22,7 +22,7 @@ bool IsOfADeadServer(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNAVAILABLE;
 }
 
-// Sends the request, and takes the token of a reply that has one.
+// Sends the request, and stores the token if the reply has one.
 template <typename Response, typename Method, typename Request>
 auto SendOf(Method method, const Request& request) {
   return [method, request](Connection& connection, std::string* token) {
@@ -35,7 +35,8 @@ auto SendOf(Method method, const Request& request) {
   };
 }
 
-// By a query, which reads memory, and by a listing, which reads the database.
+// Reads by a query, which reads memory, and by a listing, which reads the
+// database.
 std::optional<CrashItems> ReadItems(Connection& connection,
                                     const std::string& catalog,
                                     const std::string& token, bool* exists) {
@@ -46,7 +47,7 @@ std::optional<CrashItems> ReadItems(Connection& connection,
   if (status.error_code() == grpc::StatusCode::NOT_FOUND) return items;
   std::map<std::string, std::int64_t> attended;
   for (const v1::AttendedItem& item : answer.items()) {
-    // The key says the version. An item that is there twice is a bug.
+    // The key encodes the version. An item that appears twice is a bug.
     EXPECT_TRUE(
         attended.emplace(item.id(), static_cast<std::int64_t>(item.logit()))
             .second)
@@ -210,8 +211,8 @@ bool CrashWriter::ReadAlias(Connection& connection, Found& found) const {
   return true;
 }
 
-// Reads with that of an acknowledged write are served (see ReadItems); one of a
-// catalog that had the name before never is.
+// Reads with the token of an acknowledged write are served (see ReadItems);
+// reads with a token of an earlier catalog of that name never are.
 void CrashWriter::CheckTokens(Connection& connection) const {
   if (!state_.catalogs.contains(name_) || state_.stale_token.empty()) return;
   v1::AttendResponse answer;
@@ -296,7 +297,7 @@ CrashWriter::Operation CrashWriter::Upsert() {
   return operation;
 }
 
-// Refused as a whole if one of them is there.
+// Refused as a whole if one of the items exists.
 CrashWriter::Operation CrashWriter::InsertAbsent() {
   Operation operation = {state_, nullptr, true};
   std::vector<v1::Item> items;
@@ -322,7 +323,7 @@ CrashWriter::Operation CrashWriter::InsertAbsent() {
   return operation;
 }
 
-// With the sequences that the items have: nobody else writes to them.
+// The condition is the items' current sequences: nobody else writes to them.
 CrashWriter::Operation CrashWriter::UpsertIfUnchanged() {
   const std::vector<std::string> ids = KnownIds();
   if (ids.empty()) return Upsert();
@@ -355,7 +356,7 @@ CrashWriter::Operation CrashWriter::UpsertIfUnchanged() {
   return operation;
 }
 
-// The key stays as it is.
+// The key does not change.
 CrashWriter::Operation CrashWriter::Update() {
   const std::vector<std::string> ids = KnownIds();
   if (ids.empty()) return Upsert();
@@ -487,7 +488,7 @@ CrashWriter::Operation CrashWriter::DeleteSnapshot() {
   return operation;
 }
 
-// What is exported of one becomes another.
+// The export of one snapshot becomes another snapshot.
 CrashWriter::Operation CrashWriter::ImportSnapshot() {
   if (state_.snapshots.empty() ||
       state_.snapshots.size() >= kMaxKeptSnapshots) {
@@ -526,7 +527,7 @@ CrashWriter::Operation CrashWriter::Restore() {
   return operation;
 }
 
-// To the other of the two, if it is there.
+// Points the alias to the other catalog, if it exists.
 CrashWriter::Operation CrashWriter::PointAlias() {
   Operation operation = {state_, nullptr, true};
   const bool to_copy =
@@ -553,7 +554,7 @@ CrashWriter::Operation CrashWriter::DeleteAlias() {
 
 void CrashSharer::WriteUntilKilled(Connection& connection) {
   for (int i = 0; i < kMaxOperations; ++i) {
-    // The catalog may be there already.
+    // The catalog may already exist.
     grpc::Status status;
     if (i == 0) status = connection.CreateCatalog(catalog_);
     const Write write = Next();

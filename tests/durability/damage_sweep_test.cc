@@ -48,10 +48,10 @@ namespace fs = std::filesystem;
 
 constexpr std::int64_t kPlaces = kSanitized ? 2 : 4;
 constexpr std::int64_t kFlips = kSanitized ? 5 : 20;
-// What most files begin with, and say what they are by.
+// Most files begin with a header that identifies them.
 constexpr std::size_t kHeadBytes = 64;
 constexpr std::size_t kSectorBytes = 512;
-// What a child says by its exit status.
+// Exit statuses of a child.
 constexpr int kWhole = 10;
 constexpr int kReported = 11;
 constexpr int kWrong = 12;
@@ -72,7 +72,7 @@ CatalogSchema SchemaOf() {
   return schema;
 }
 
-// Item i of a catalog.
+// Returns item i of a catalog.
 Item ItemOf(const std::string& name, int i) {
   Item item;
   item.id = absl::StrCat("item", 1000 + i);
@@ -88,7 +88,7 @@ Item ItemOf(const std::string& name, int i) {
 }
 
 constexpr int kItems = 120;
-// Of these a restart makes a table; the others stay in the log.
+// A restart writes these items to a table; the others stay in the log.
 constexpr int kTableItems = 60;
 // Deleted when the segments have files, as are so many that are written then.
 constexpr int kDeleted = 5;
@@ -131,7 +131,7 @@ absl::Status SaveSegments(CatalogSet& set) {
   return absl::OkStatus();
 }
 
-// `older`: as it was when half was written.
+// `older` receives a copy of the state when half was written.
 absl::Status MakeGolden(const std::string& directory,
                         const std::string& older) {
   LongWork work;
@@ -161,7 +161,7 @@ absl::Status MakeGolden(const std::string& directory,
     ATTENDANT_RETURN_IF_ERROR(catalog->Delete(deleted, "delete").status());
     ATTENDANT_RETURN_IF_ERROR(
         set->CreateSnapshot(name, kSnapshot, work).status());
-    // Once more, for the log, which is now empty.
+    // One more write, for the log, which is empty now.
     const std::vector<Item> late = {ItemOf(name, kItems - 2),
                                     ItemOf(name, kItems - 1)};
     ATTENDANT_RETURN_IF_ERROR(catalog->Upsert(late, "").status());
@@ -169,11 +169,12 @@ absl::Status MakeGolden(const std::string& directory,
   return absl::OkStatus();
 }
 
-// What a child finds: an exit status, and why on standard error.
+// Inspects the directory in a child: returns an exit status and prints the
+// reason on standard error.
 class Inspection {
  public:
-  // `hit` is the file's path below the data directory; `neighbours` are the
-  // catalogs that it is none of.
+  // `hit` is the damaged file's path below the data directory; `neighbours` are
+  // the catalogs that it does not belong to.
   Inspection(std::string directory, std::string hit,
              std::vector<std::string> neighbours)
       : directory_(std::move(directory)),
@@ -220,8 +221,8 @@ class Inspection {
     fprintf(stderr, "%s\n", what.c_str());
   }
 
-  // Damage must be called so, and say where. FORMAT may look like that of a
-  // newer program.
+  // Damage must be reported as such, with its place. A damaged FORMAT may look
+  // like a newer program's.
   int Report(const absl::Status& status) {
     const bool is_damage =
         absl::IsDataLoss(status) ||
@@ -231,7 +232,7 @@ class Inspection {
     return result_ = kWrong;
   }
 
-  // It is refused, or what is restored of it is what was there.
+  // Passes if the snapshot is refused or restores its original contents.
   absl::Status CheckSnapshot(CatalogSet& set, const std::string& name) {
     LongWork work;
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -240,7 +241,7 @@ class Inspection {
     return Check(name, *restored);
   }
 
-  // Internal if an answer is wrong.
+  // Returns Internal if an answer is wrong.
   absl::Status Check(const std::string& name, const LiveCatalog& catalog) {
     ATTENDANT_ASSIGN_OR_RETURN(const std::vector<StoredItem> stored,
                                StoredItems(catalog, "", 2 * kItems));
@@ -260,7 +261,7 @@ class Inspection {
         return absl::InternalError(absl::StrCat("the row of ", item.id));
       }
     }
-    // By the index, if there is one, and by every key.
+    // Queries through the index, if there is one, and over every key.
     for (const ScanMode mode : {ScanMode::kAuto, ScanMode::kExact}) {
       ATTENDANT_RETURN_IF_ERROR(CheckQuery(*snapshot, want, mode));
     }
@@ -278,7 +279,7 @@ class Inspection {
     query.result_count = 10;
     ATTENDANT_ASSIGN_OR_RETURN(const AttendAnswer answer,
                                Attend(snapshot, query, Interrupt()));
-    // Keys are quarters: this is exact.
+    // Keys are multiples of 1/4, so this is exact.
     std::vector<std::pair<float, std::string>> want;
     for (const Item& item : items) {
       want.emplace_back(-std::inner_product(vector.begin(), vector.end(),
@@ -302,8 +303,8 @@ class Inspection {
   int result_ = kWhole;
 };
 
-// Runs it in a process of its own: RocksDB has threads, which a fork has not,
-// so that this one must never have opened anything.
+// Runs `run` in a child process. A fork does not copy RocksDB's threads, so
+// this process must never have opened a database.
 int RunInChild(const std::function<int()>& run) {
   const pid_t pid = fork();
   if (pid == 0) _exit(run());
@@ -332,7 +333,7 @@ Damage FlipOf(const std::string& bytes, std::size_t at, std::uint64_t bit) {
   return {absl::StrCat("bit ", bit, " of byte ", at), std::move(damaged)};
 }
 
-// Of one place of a file.
+// Returns the damages to try at one place of a file.
 std::vector<Damage> DamagesAt(const std::string& bytes, std::size_t at) {
   std::vector<Damage> damages;
   for (const int mask : {0x04, 0xff}) {
@@ -354,7 +355,7 @@ std::vector<Damage> DamagesAt(const std::string& bytes, std::size_t at) {
   return damages;
 }
 
-// Its name without numbers: what it is.
+// Returns the file's name without numbers, which identifies its kind.
 std::string KindOf(const fs::path& file) {
   std::string kind = file.filename().string();
   std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
@@ -399,7 +400,7 @@ class DamageSweepTest : public ::testing::Test {
     }
   }
 
-  // All that there is something in, but for the lock: a pid, for people.
+  // Returns all non-empty files except the lock, whose pid is only informative.
   std::vector<File> Files() {
     std::vector<File> files;
     for (const auto& entry : fs::recursive_directory_iterator(golden_)) {
@@ -413,17 +414,17 @@ class DamageSweepTest : public ::testing::Test {
     return files;
   }
 
-  // Opening writes to the directory, so that it is made anew each time.
+  // Opening writes to the directory, so each case starts from a fresh copy.
   void Restore() {
     fs::remove_all(copy_);
     fs::copy(golden_, copy_, fs::copy_options::recursive);
   }
 
-  // Catalogs that the file is none of. Which uid is whose is told by the titles
-  // in the files.
+  // Returns the catalogs that the file does not belong to. The titles in the
+  // files tell which uid belongs to which catalog.
   std::vector<std::string> NeighboursOf(const fs::path& file) {
     std::vector<std::string> neighbours;
-    // Segments are made again.
+    // Segment files can be rebuilt.
     if (*file.begin() == "models" || *file.begin() == "snapshots" ||
         *file.begin() == "segments") {
       return Names();
@@ -457,7 +458,7 @@ class DamageSweepTest : public ::testing::Test {
     ++(status == kWhole ? counts_[kind].whole : counts_[kind].reported);
   }
 
-  // What is at `path` of the directory `from` comes in the place of `target`.
+  // Puts the contents of `path` in directory `from` in the place of `target`.
   void ExpectNothingWrong(const fs::path& from, const fs::path& target) {
     Restore();
     fs::remove_all(copy_ / target);
@@ -469,8 +470,8 @@ class DamageSweepTest : public ::testing::Test {
     Count("in the place of another", status);
   }
 
-  // The path in the other catalog's directory of this kind; empty if there is
-  // none.
+  // Returns the corresponding path in the other catalog's directory, or an
+  // empty path if there is none.
   fs::path TwinOf(const fs::path& path) const {
     auto at = path.begin();
     const fs::path kind = *at;
@@ -506,7 +507,8 @@ TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
       if (place > 0 && at == size * (place - 1) / places) continue;
       std::vector<Damage> damages = DamagesAt(file.bytes, at);
       if (!is_long) {
-        // One at each place, in turn; sanitized, at every third.
+        // One kind of damage per place, in turn; under a sanitizer, only at
+        // every third place.
         if (kSanitized && (file_count + place) % 3 != 0) continue;
         damages = {damages[turn++ % damages.size()]};
       }
@@ -515,7 +517,8 @@ TEST_F(DamageSweepTest, DamageIsReportedOrHarmless) {
   }
 }
 
-// At random, and in the long form in each byte that a kind of file begins with.
+// Flips random bits; the long form also flips one in each byte of the header of
+// each kind of file.
 TEST_F(DamageSweepTest, AFlippedBitIsReportedOrHarmless) {
   const std::int64_t flips = Flag("flips", kFlips);
   const std::int64_t seed = Flag("seed", 1);
@@ -538,14 +541,15 @@ TEST_F(DamageSweepTest, AFlippedBitIsReportedOrHarmless) {
   }
 }
 
-// Files and directories of half the history ago, and of the other catalog.
+// Uses files and directories from halfway through the history, and of the other
+// catalog.
 TEST_F(DamageSweepTest, AnotherFileInItsPlaceIsReportedOrHarmless) {
   int turn = 0;
   for (const auto& entry : fs::recursive_directory_iterator(golden_)) {
     const fs::path path = fs::relative(entry.path(), golden_);
     if (path.filename() == "LOCK") continue;
     if (kSanitized && turn++ % 3 != 0) continue;
-    // The whole of a catalog's database, as it was once, is a whole database.
+    // A catalog's complete older database is still a valid database.
     const bool is_database =
         entry.is_directory() &&
         (*path.begin() == "items" || *path.begin() == "catalogs");

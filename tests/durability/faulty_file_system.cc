@@ -17,7 +17,7 @@ using rocksdb::IOOptions;
 using rocksdb::IOStatus;
 using rocksdb::Slice;
 
-// What a disk writes whole or not at all.
+// The unit that a disk writes completely or not at all.
 constexpr std::size_t kSectorBytes = 512;
 
 std::string Normal(const std::string& path) {
@@ -30,7 +30,8 @@ std::string ParentOf(const std::string& path) {
   return std::filesystem::path(path).parent_path().string();
 }
 
-// `path`, with the directory `from` that it is or lies in renamed.
+// Returns `path` after the rename of `from`, which is the path itself or a
+// directory above it.
 std::string Renamed(const std::string& path, const std::string& from,
                     const std::string& to) {
   const bool within = path == from || path.rfind(from + "/", 0) == 0;
@@ -107,7 +108,7 @@ class FaultyFileSystem::WritableFile
   IOStatus Fsync(const IOOptions& options, IODebugContext* debug) override {
     return Sync(options, debug);
   }
-  // Promises nothing.
+  // Guarantees nothing.
   IOStatus RangeSync(std::uint64_t, std::uint64_t, const IOOptions&,
                      IODebugContext*) override {
     return IOStatus::OK();
@@ -248,7 +249,7 @@ std::optional<FileFault::Kind> FaultyFileSystem::ComeBy(
     return std::nullopt;
   }
   if (kind != FileFault::Kind::kDelay) return kind;
-  // Not to synchronise: the delay is the fault.
+  // This sleep does not synchronise: the delay is the fault.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   return std::nullopt;
 }
@@ -268,7 +269,7 @@ std::shared_ptr<FaultyFileSystem::Inode> FaultyFileSystem::NewInode() {
 void FaultyFileSystem::Note(const std::string& directory, Change change) {
   Apply(change, live_);
   if (change.IsRenamedDirectory()) {
-    // What is not synced in it goes on under its new name.
+    // Unsynced changes in the directory continue under its new name.
     const auto rename = [&](std::string& path) {
       if (!path.empty()) path = Renamed(path, change.removed, change.added);
     };
@@ -320,7 +321,7 @@ void FaultyFileSystem::SyncBytes(Inode& inode) {
 
 std::string FaultyFileSystem::WhatIsLeftOf(const Inode& inode) {
   if (inode.overwritten) {
-    // Less than a sector, so the old or the new.
+    // Smaller than a sector: either the old or the new contents.
     return Random(2) == 0 ? inode.live : inode.synced;
   }
   const std::size_t begin = inode.synced.size();
@@ -333,8 +334,8 @@ std::string FaultyFileSystem::WhatIsLeftOf(const Inode& inode) {
                                          : Random(tail + 1);
   left.append(inode.live, begin, kept);
   if (!zeros_) return left;
-  // Sectors that were not written though later ones were, and some that were
-  // only made room for.
+  // Zeroes sectors that were skipped although later ones were written, and
+  // sectors that were only preallocated.
   for (std::size_t at = begin; at < left.size();
        at += kSectorBytes - at % kSectorBytes) {
     if (Random(4) != 0) continue;
@@ -364,7 +365,7 @@ void FaultyFileSystem::CutPower() {
   }
   left_.emplace();
   for (const auto& [path, inode] : names) {
-    // In the order of names: a directory comes before what is in it.
+    // Name order puts a directory before its contents.
     const std::string parent = ParentOf(path);
     if (path != root_ && parent != root_ && left_->count(parent) == 0) continue;
     if (inode == nullptr) {
@@ -510,7 +511,7 @@ IOStatus FaultyFileSystem::DeleteDir(const std::string& path,
   const IOStatus status = target()->DeleteDir(path, options, debug);
   if (!status.ok()) return status;
   const std::string name = Normal(path);
-  // Another directory of this name is not to find what was in this one.
+  // A new directory of this name must not find the contents of this one.
   SyncNames(name);
   Note(ParentOf(name), {name, "", nullptr});
   return status;

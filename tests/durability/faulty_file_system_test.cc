@@ -1,5 +1,5 @@
-// That the power cut of FaultyFileSystem is one: what is not synced may go, and
-// what is synced stays.
+// Checks FaultyFileSystem's power cut: unsynced data may be lost, synced data
+// stays.
 #include "tests/durability/faulty_file_system.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +26,8 @@ std::string Left(const std::string& path) {
   return bytes.ok() && bytes->has_value() ? **bytes : "none";
 }
 
-// What is left of "data/file" after `change` and a cut, over many seeds.
+// Returns the contents of "data/file" that `change` and a cut leave, over many
+// seeds.
 template <typename Change>
 std::set<std::string> AllThatMayBeLeft(Change change, bool zeros = false) {
   std::set<std::string> left;

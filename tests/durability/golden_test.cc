@@ -1,4 +1,4 @@
-// Data directories that earlier programs wrote open, and hold what they held.
+// Data directories written by earlier programs open, and hold what they held.
 #include "tests/durability/golden.h"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 class GoldenTest : public ::testing::TestWithParam<std::string> {
  protected:
-  // Opening writes, so that it is a copy that is opened.
+  // Opening writes to the directory, so the tests open a copy.
   void SetUp() override {
     std::filesystem::copy(std::string(GOLDEN_DIRECTORY) + "/" + GetParam(),
                           scratch_ / "data",
@@ -45,8 +45,8 @@ TEST_P(GoldenTest, ItemsAreAllThere) {
   }
 }
 
-// The same requests are known again, or a client that had no answer before an
-// upgrade would write twice.
+// Request ids must still be known; otherwise a client that got no answer before
+// an upgrade would write twice.
 TEST_P(GoldenTest, RequestsAreRemembered) {
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get(kGoldenCatalog));
   const std::int64_t sequence = catalog->snapshot()->sequence;
@@ -74,7 +74,7 @@ TEST_P(GoldenTest, ModelsAreThereAndTheirNumbersUsedUp) {
   EXPECT_EQ(next->name.version, 3);
 }
 
-// Files of segments of an older version are made anew.
+// Segment files of an older version are rebuilt.
 TEST_P(GoldenTest, SegmentsAreReadOrMadeAnew) {
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get(kGoldenCatalog));
   const Recovery& recovery = catalog->recovery();
@@ -83,7 +83,8 @@ TEST_P(GoldenTest, SegmentsAreReadOrMadeAnew) {
     EXPECT_EQ(recovery.segment_count, 0);
   } else {
     EXPECT_EQ(recovery.segment_count, 1);
-    // The first write; the items of the second that are left, and two deletes.
+    // The table has the first write; replay adds the remaining items of the
+    // second, and two deletes.
     EXPECT_EQ(recovery.row_count, kGoldenItems / 2);
     EXPECT_EQ(recovery.replayed_count, kGoldenItems / 2 + 1);
   }

@@ -1,5 +1,5 @@
-// Writes the data directory of golden_test: make_golden DIRECTORY. Once for
-// each format that a release wrote.
+// Writes the data directory of golden_test: make_golden DIRECTORY. Run it once
+// for each format that a release writes.
 #include <cstdio>
 
 #include "core/base/long_work.h"
@@ -31,7 +31,7 @@ absl::Status WriteGolden(const std::string& directory) {
   ATTENDANT_RETURN_IF_ERROR(
       catalog->Upsert(GoldenItems(kGoldenItems / 2, kGoldenItems), "second")
           .status());
-  // The files of its segments, which the third write is not in.
+  // Writes the segments' files, which do not contain the third write.
   catalog->AwaitIndexes();
   ATTENDANT_RETURN_IF_ERROR(catalog->save_status());
   ATTENDANT_RETURN_IF_ERROR(catalog->Delete(GoldenDeletes(), "third").status());

@@ -1,9 +1,9 @@
-// Random operations on catalogs and on a plain model of them, with restarts,
-// and with faults of the disk: one call fails, is done by half, or finds the
-// disk full. Catalogs and model never differ; a write that failed is there as a
-// whole or not at all after the next restart.
+// Applies random operations to catalogs and to a plain model of them, with
+// restarts and disk faults: one call fails, is done by half, or finds the disk
+// full. Catalogs and model never differ; a failed write is there completely or
+// not at all after the next restart.
 //
-//   model_check_test --count=5000 --seed=1     the long form
+// model_check_test --count=5000 --seed=1     the long form
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -47,7 +47,7 @@ absl::Status RunHistory(std::uint64_t seed, const std::string& directory,
     ATTENDANT_RETURN_IF_ERROR(world.Step());
     if (random() % 24 != 0) continue;
     world.Close();
-    // A restart that meets a fault may fail; one that meets none may not.
+    // A restart may fail only if it meets a fault.
     ATTENDANT_RETURN_IF_ERROR(world.Open());
     if (files->befell()) world.Close();
     files->InjectNothing();

@@ -1,5 +1,5 @@
-// That the tests of durability find what they are there to find: with each
-// planted bug, one of them fails, and without one none does.
+// Checks that the durability tests can find bugs: each planted bug makes one of
+// them fail, and without one none fails.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@
 namespace attendant {
 namespace {
 
-// The program that finds a bug, and its arguments.
+// The program that finds each bug, and its arguments.
 std::map<std::string_view, std::vector<std::string>> Finders() {
   const std::vector<std::string> model_check = {
       MODEL_CHECK_TEST, "--gtest_filter=*.CatalogsAreLikeTheModel"};
@@ -40,8 +40,8 @@ struct Outcome {
   std::string output;
 };
 
-// In a process of its own, whose failures are not this test's: it writes no
-// report. bug: empty for none.
+// Runs `program` in a separate process that writes no report, so that its
+// failures are not this test's. `bug` is empty for none.
 Outcome RunWith(std::string_view bug, const std::vector<std::string>& program) {
   std::vector<std::string> command = {"/usr/bin/env", "-u", "GTEST_OUTPUT"};
   if (!bug.empty()) {
@@ -64,14 +64,14 @@ TEST(PlantedBugsTest, EachIsFound) {
     const auto finder = finders.find(bug);
     ASSERT_NE(finder, finders.end()) << bug << " has no test that finds it";
     const Outcome run = RunWith(bug, finder->second);
-    // It ran to its end and said what is wrong.
+    // The program ran to its end and reported the failure.
     EXPECT_EQ(run.exit_status, 1) << bug << "\n" << run.output;
     EXPECT_TRUE(absl::StrContains(run.output, "[  FAILED  ]")) << bug << "\n"
                                                                << run.output;
   }
 }
 
-// Else what is found might be no bug.
+// Without this check, a finding might not be due to the planted bug.
 TEST(PlantedBugsTest, WithoutOneNoneIsFound) {
   std::set<std::vector<std::string>> programs;
   for (const auto& [bug, finder] : Finders()) programs.insert(finder);

@@ -1,8 +1,8 @@
-// Random histories, cut at a random call to the disk: what was acknowledged is
-// there when the power is back, what was deleted is not, and a write that was
-// not acknowledged is there as a whole or not at all.
+// Random histories, cut at a random disk call. When the power returns, what was
+// acknowledged is there, what was deleted is not, and an unacknowledged write
+// is there completely or not at all.
 //
-//   power_cut_test --count=3000 --seed=1     the long form
+// power_cut_test --count=3000 --seed=1     the long form
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -22,14 +22,14 @@ namespace {
 
 constexpr int kCutsPerHistory = 4;
 
-// One history with several cuts. Those of odd seeds leave zeros.
+// Runs one history with several cuts. Cuts of odd seeds leave zeros.
 absl::Status RunHistory(std::uint64_t seed, const std::string& directory,
                         std::int64_t* acknowledged_count) {
   std::mt19937_64 random(seed);
   const auto files = std::make_shared<FaultyFileSystem>(directory, seed);
   World world(directory, files, seed);
   for (int cut = 0; cut < kCutsPerHistory; ++cut) {
-    // An open alone takes about a hundred.
+    // Opening alone takes about a hundred calls.
     files->CutPowerAt(1 + static_cast<std::int64_t>(random() % 400),
                       /*zeros=*/seed % 2 == 1);
     ATTENDANT_RETURN_IF_ERROR(world.Open());
@@ -58,12 +58,11 @@ TEST(PowerCutTest, NothingAcknowledgedIsLost) {
                          directory / "data", &acknowledged_count))
         << "replay: power_cut_test --count=1 --seed=" << seed + i;
   }
-  // Cuts did not all come before anything was written.
+  // Not every cut came before the first write.
   EXPECT_GT(acknowledged_count, 5 * count);
 }
 
-// What is removed without a sync comes back, and then nothing says whose it
-// was.
+// An unsynced removal is undone, and then nothing tells whose file it was.
 TEST(PowerCutTest, WhatWasDeletedLeavesNothing) {
   CatalogSchema schema;
   schema.key_fields.emplace_back();

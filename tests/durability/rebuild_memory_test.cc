@@ -1,9 +1,9 @@
-// While all of an index is built anew its catalog takes at most 2.2 times the
-// memory that it takes at rest, before it or after: what the process holds that
-// is not a file's, beyond what it held without a catalog. Items have a key, and
-// neither values nor attributes, which a build does not copy.
+// While a whole index is rebuilt, its catalog takes at most 2.2 times the
+// memory that it takes at rest, before or after. Counts the process's memory
+// that is not file-backed, in excess of what it held without a catalog. Items
+// have a key but neither values nor attributes, which a build does not copy.
 //
-//   rebuild_memory_test --count=1000000     the long form, with PQ
+// rebuild_memory_test --count=1000000     the long form, with PQ
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -38,14 +38,14 @@ constexpr std::int64_t kCount = 100000;
 constexpr std::int64_t kBatch = 1000;
 constexpr int kClusterCount = 500;
 constexpr double kMiB = 1 << 20;
-// What a catalog may hold at rest beside what it says that it does.
+// Memory that a catalog may hold at rest in excess of what it reports.
 constexpr std::int64_t kUncountedBytes = 32 << 20;
 
 class RebuildMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (kSanitized) GTEST_SKIP() << "the sanitizer's own memory counts as ours";
-    // As in attendantd: what is freed goes back.
+    // As in attendantd: freed memory returns to the system.
     mallopt(M_MMAP_THRESHOLD, 4 << 20);
     mallopt(M_TRIM_THRESHOLD, 4 << 20);
     mallopt(M_TOP_PAD, 1 << 20);
@@ -60,7 +60,7 @@ class RebuildMemoryTest : public ::testing::Test {
     Write(count_, 0);
   }
 
-  // The first items, near the clusters of this version.
+  // Writes the first `count` items, near the clusters of this version.
   void Write(std::int64_t count, int version) {
     for (std::int64_t begin = 0; begin < count; begin += kBatch) {
       std::vector<Item> items;
@@ -83,7 +83,8 @@ class RebuildMemoryTest : public ::testing::Test {
 
   std::int64_t Held() const { return ResidentBytes() - empty_bytes_; }
 
-  // Once all is built and what it was built from is gone.
+  // Returns the memory held once everything is built and the sources of the
+  // build are gone.
   std::int64_t AtRest() {
     const SteadyTime give_up = SteadyAfter(absl::Seconds(60));
     while (true) {
@@ -100,7 +101,7 @@ class RebuildMemoryTest : public ::testing::Test {
     }
   }
 
-  // `begin` has all of it built anew.
+  // `begin` starts a complete rebuild.
   void ExpectWithinBar(const std::string& what,
                        const std::function<void()>& begin) {
     const std::int64_t before = AtRest();
@@ -129,7 +130,7 @@ class RebuildMemoryTest : public ::testing::Test {
         static_cast<double>(most) / kMiB, static_cast<double>(after) / kMiB,
         ratio, absl::ToDoubleSeconds(time));
     EXPECT_LE(ratio, kBar) << what;
-    // There was a build to see.
+    // Checks that the samples caught a build.
     EXPECT_GE(most, before + after / 2) << what;
   }
 

@@ -1,8 +1,7 @@
-// Indexes are built anew while queries go on and items are written: no query
-// fails, no answer is from half a state, and none of it finds less than the
-// index says of itself.
+// Rebuilds indexes while queries and writes go on. No query fails, no answer
+// mixes two states, and recall is never below what the index reports.
 //
-//   rebuild_test --count=1000000     the long form
+// rebuild_test --count=1000000     the long form
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,10 +32,10 @@ namespace {
 
 constexpr int kDim = 32;
 constexpr int kClusterCount = 500;
-constexpr int kQueryCount = 200;   // as many as an index is measured by
+constexpr int kQueryCount = 200;   // as many as measure an index
 constexpr int kResultCount = 100;  // and the best of them
 
-// Builds get little of cores that queries and writes want whole.
+// Leaves CPU time to the builds: queries and writes would take whole cores.
 void LeaveTime() { absl::SleepFor(absl::Milliseconds(1)); }
 
 std::vector<float> VectorNear(int cluster, std::uint64_t seed) {
@@ -94,7 +93,7 @@ class RebuildTest : public ::testing::Test {
     return item;
   }
 
-  // Of the shares of the best items that the queries found.
+  // Statistics of the share of the best items that the queries found.
   struct Recall {
     double mean = 0;
     double variance = 0;
@@ -112,7 +111,7 @@ class RebuildTest : public ::testing::Test {
     return {mean, squares / kQueryCount - mean * mean};
   }
 
-  // Asks one query; the share of the best items that it found.
+  // Asks one query and returns the share of the best items that it found.
   double Ask(int q) {
     const auto snapshot = shop_->snapshot();
     EXPECT_EQ(snapshot->item_count(), item_count_);
@@ -139,8 +138,7 @@ class RebuildTest : public ::testing::Test {
     return static_cast<double>(found_count) / kResultCount;
   }
 
-  // What the index that answers now was measured to find; 1 where all is
-  // scored.
+  // Returns the measured recall of the current index; 1 if every key is scored.
   double Published() {
     return shop_->index_states()[0].measured_recall.value_or(1);
   }
@@ -168,7 +166,7 @@ TEST_F(RebuildTest, AnswersStayWholeAndAsGoodAsPublished) {
       ++pass_count;
     }
   });
-  // Rows move, keys stay.
+  // Rows move; keys stay the same.
   std::thread writer([&] {
     SplitMix random(3);
     for (std::int64_t version = 1; !stop && !HasFailure(); ++version) {
@@ -179,7 +177,8 @@ TEST_F(RebuildTest, AnswersStayWholeAndAsGoodAsPublished) {
       LeaveTime();
     }
   });
-  // Each of these builds all of it: with keys in a file, none, and anew.
+  // Each of these rebuilds everything: with keys in a file, without an index,
+  // and again.
   for (const auto& [kind, on_disk] :
        {std::pair(IndexKind::kIvf, true), std::pair(IndexKind::kFlat, false),
         std::pair(IndexKind::kIvf, false)}) {
@@ -187,7 +186,7 @@ TEST_F(RebuildTest, AnswersStayWholeAndAsGoodAsPublished) {
     schema_.key_fields[0].keys_on_disk = on_disk;
     const int before = pass_count;
     EXPECT_OK(set_->Update("shop", schema_.key_fields, {}));
-    // Merges go on, as writes do.
+    // Merges and writes go on meanwhile.
     IndexState state;
     do {
       LeaveTime();
@@ -196,14 +195,14 @@ TEST_F(RebuildTest, AnswersStayWholeAndAsGoodAsPublished) {
              !HasFailure());
     EXPECT_OK(shop_->merge_status());
     published = std::min(published, Published());
-    // One pass that began after it.
+    // Waits for a pass that began after the rebuild.
     while (pass_count < before + 2 && !HasFailure()) LeaveTime();
   }
   stop = true;
   reader.join();
   writer.join();
-  // Both are means over samples of shares that differ from query to query as
-  // those did at rest. Four standard deviations of the difference.
+  // Both are means over samples of shares, whose variance is that at rest.
+  // Allows four standard deviations of the difference.
   const double tolerance = 4 * std::sqrt(2 * rest.variance / kQueryCount);
   std::printf(
       "worst pass %.3f, at rest %.3f, published %.3f, tolerance %.3f, %d "

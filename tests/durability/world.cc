@@ -39,10 +39,10 @@ CatalogSchema SchemaOf() {
   return schema;
 }
 
-// A few dozen writes are enough for all that becomes of segments: an index is
-// trained early, what comes after it is sealed, sealed segments are merged,
-// with or without their dead rows, and their files written, of a tail too.
-// Where writes settle at once, all become one instead.
+// With these limits a few dozen writes take segments through all stages: an
+// index is trained early, later rows are sealed, sealed segments are merged
+// with or without their dead rows, and their files are written, a tail's too.
+// Where writes settle at once, all become one segment instead.
 LiveCatalogOptions CatalogOptions(bool settles_at_once) {
   LiveCatalogOptions options;
   options.auto_ivf_min_count = kIdCount / 4;
@@ -54,8 +54,8 @@ LiveCatalogOptions CatalogOptions(bool settles_at_once) {
   return options;
 }
 
-// Arms a fail point, or with "" none, beside what the whole process is armed
-// with, as a planted bug.
+// Arms a fail point, or none for "", in addition to those armed for the whole
+// process, such as a planted bug.
 absl::Status ArmBeside(absl::string_view spec) {
   std::vector<absl::string_view> specs;
   if (const char* const always = std::getenv("ATTENDANT_FAIL_POINT")) {
@@ -77,8 +77,8 @@ absl::Status Different(absl::string_view what) {
   return absl::InternalError(absl::StrCat("unlike the model: ", what));
 }
 
-// As a fault of the disk is answered, and no error of ours: Internal with the
-// file system's own words.
+// True if the error is one that a disk fault causes. Internal counts only with
+// the file system's own message.
 bool IsOfTheDisk(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kUnavailable:
@@ -152,7 +152,7 @@ absl::Status World::CheckFailure(const absl::Status& status,
 }
 
 std::string World::RandomId() {
-  // Few, so that items are replaced and deleted again and again.
+  // There are few ids, so that items are replaced and deleted repeatedly.
   return absl::StrCat("id", Random(kIdCount));
 }
 
@@ -164,7 +164,7 @@ Item World::RandomItem(const std::string& id) {
     key.push_back(static_cast<float>(Random(17) - 8));
   }
   item.keys.push_back(std::move(key));
-  // Sometimes more than a block of a log.
+  // Sometimes larger than a log block.
   const int size = Random(8) == 0 ? Random(40000) : Random(40);
   item.attributes.emplace_back(
       kTitlePosition, absl::StrCat(++write_count_, std::string(size, 'x')));
@@ -203,7 +203,7 @@ absl::Status World::Open() {
   return Settle();
 }
 
-// Which of the states that there may be after failures it is.
+// Determines which of the states possible after failures is the actual one.
 absl::Status World::Settle() {
   const PlainLists found = ReadLists();
   if (!found.LooksLike(lists_)) {
@@ -301,7 +301,7 @@ absl::Status World::Compare(const std::string& name, const PlainCatalog& plain,
                                   " items: ", IdsOf(listed), "\nand should ",
                                   want.size(), ": ", IdsOf(want)));
   }
-  // The snapshot, which is made of rows and tombstones, says the same.
+  // The snapshot, made of rows and tombstones, must agree.
   if (snapshot->item_count() != static_cast<std::int64_t>(want.size())) {
     return Different(absl::StrCat(name, " counts ", snapshot->item_count(),
                                   " items of ", want.size()));
@@ -445,7 +445,7 @@ absl::Status World::Send(const std::string& name, const PlainWrite& write) {
       ATTENDANT_RETURN_IF_ERROR(CheckFailure(outcome.status(), "a write"));
     }
     uncertain.others.push_back(std::move(after));
-    // Whether one with a condition would be refused now hangs on whether it
+    // Whether a conditional write would now be refused depends on whether it
     // happened.
     if (!write.request_id.empty() && !write.if_absent) {
       unanswered_ = {name, write};
@@ -466,8 +466,9 @@ absl::Status World::Send(const std::string& name, const PlainWrite& write) {
   after.sequence = std::max(after.sequence, outcome->sequence);
   if (!write.request_id.empty()) after.outcomes[write.request_id] = *outcome;
   uncertain.now = std::move(after);
-  // A write that failed before one that was acknowledged did not happen, nor a
-  // change of the lists: this catalog's deletion would take the write along.
+  // Once a later write is acknowledged, a write that failed before it did not
+  // happen, nor did a change of the lists: deleting this catalog would have
+  // removed the write.
   if (!repeated) {
     uncertain.others.clear();
     other_lists_.clear();
@@ -523,7 +524,7 @@ absl::Status World::SettleGroup(
 
 absl::Status World::WriteTogether(const std::string& name) {
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog, catalogs_->Get(name));
-  // None that is refused, or reads what those before it wrote.
+  // None is refused or reads what the ones before it wrote.
   std::vector<PlainWrite> writes(static_cast<std::size_t>(3 + Random(3)));
   for (PlainWrite& write : writes) {
     std::set<std::string> ids;
@@ -543,8 +544,8 @@ absl::Status World::WriteTogether(const std::string& name) {
       ++done_count;
     });
   };
-  // The first that is stored stands still before it is seen, and the others
-  // gather behind it.
+  // Holds the first write after it is stored and before it is visible, so that
+  // the others queue behind it.
   ATTENDANT_RETURN_IF_ERROR(ArmBeside("write.before_publish=wait"));
   while (WaitingAtFailPoints() == 0 && threads.size() < writes.size()) {
     start_one();
@@ -593,11 +594,11 @@ absl::Status World::InsertAbsent(const std::string& name) {
   return Send(name, write);
 }
 
-// The condition is that of an item as it is, or is not.
+// The condition either matches the current item or does not.
 absl::Status World::UpsertIfUnchanged(const std::string& name) {
   UncertainCatalog& uncertain = plain_[name];
   const std::vector<std::string> ids = {RandomId()};
-  // A write that failed may be in the store, where sequences come from.
+  // A failed write may be in the store, which sequences are read from.
   if (!uncertain.now.items.contains(ids[0]) || !uncertain.others.empty()) {
     return absl::OkStatus();
   }
@@ -726,7 +727,8 @@ absl::Status World::Query(const std::string& name) {
     vector.push_back(static_cast<float>(Random(9) - 4));
   }
   query.query = vector;
-  // What an index finds for sure is no other.
+  // Modes that never change the answer: an index result that is certain is the
+  // exact one.
   constexpr ScanMode kModes[] = {ScanMode::kExact, ScanMode::kAuto,
                                  ScanMode::kIndex};
   query.scan_mode = kModes[Random(3)];
@@ -734,7 +736,7 @@ absl::Status World::Query(const std::string& name) {
   query.result_count = 1 + Random(2 * kIdCount);
   const auto snapshot = catalog->snapshot();
   const auto answer = Attend(*snapshot, query, Interrupt());
-  // There is none, or it can't be sure.
+  // There is no index, or it cannot be certain.
   if (query.scan_mode == ScanMode::kIndex &&
       absl::IsFailedPrecondition(answer.status())) {
     return absl::OkStatus();
@@ -792,7 +794,7 @@ absl::Status World::ListPage(const std::string& name) {
     want.push_back(at->second);
   }
   const std::vector<Item> page(found->begin(), found->end());
-  // A write that failed may be in the store, where lists come from.
+  // A failed write may be in the store, which listings are read from.
   if (page == want || !plain_[name].others.empty()) return absl::OkStatus();
   return Different(absl::StrCat("a page of ", name, " is ", IdsOf(page),
                                 "\nand should be ", IdsOf(want)));
@@ -812,7 +814,7 @@ absl::Status World::SetLists(const absl::Status& status, PlainLists after,
     return status.ok() ? absl::OkStatus() : CheckFailure(status, what);
   }
   lists_ = std::move(after);
-  // What failed before did not happen: the lists are one database.
+  // Earlier failed changes did not happen: the lists share one database.
   other_lists_.clear();
   const PlainLists found = ReadLists();
   if (found.LooksLike(lists_)) return absl::OkStatus();
@@ -924,7 +926,7 @@ absl::Status World::Restore(const std::string& name) {
   const auto restored = catalogs_->RestoreSnapshot(at->first, name, work);
   if (restored.ok() && !files_->cut()) {
     plain_[name] = {at->second, {}};
-    // Another catalog, with a history of its own.
+    // The restored catalog is another one, with its own history.
     plain_[name].now.sequence = (*restored)->snapshot()->sequence;
     ATTENDANT_RETURN_IF_ERROR(Compare(name, plain_[name].now, 0));
   } else {
@@ -937,7 +939,7 @@ absl::Status World::RepeatUnanswered() {
   if (!unanswered_) return absl::OkStatus();
   const Unanswered repeated = *std::exchange(unanswered_, std::nullopt);
   if (!lists_.catalogs.contains(repeated.name)) return absl::OkStatus();
-  // Whether it had happened or not, it has afterwards, and once.
+  // Whether or not the write had happened, it has now happened exactly once.
   ATTENDANT_ASSIGN_OR_RETURN(const Catalog catalog,
                              catalogs_->Get(repeated.name));
   const PlainWrite& write = repeated.write;

@@ -1,4 +1,5 @@
-// Writes of one database that fail, beside flushes, checkpoints and reads.
+// Failing writes to one database, concurrent with flushes, checkpoints and
+// reads.
 #include "core/storage/rocks/database.h"
 
 #include <gtest/gtest.h>
@@ -57,7 +58,7 @@ class FaultyDatabase {
     EXPECT_OK(value);
     return value.ok() && value->has_value();
   }
-  // Now, and after a restart.
+  // Checks the keys now and after a restart.
   void ExpectKeys(const std::vector<std::string>& there,
                   const std::string& not_there) {
     for (int i = 0; i < 2; ++i) {
@@ -90,7 +91,8 @@ class FaultyDatabase {
   std::unique_ptr<Database> database_;
 };
 
-// What has no sequence, as text encoders, is taken back like what has.
+// Data without sequences, such as text encoders, is rolled back like data with
+// them.
 TEST_F(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
   FaultyDatabase database;
   ASSERT_OK(database.Write("first", 1));
@@ -100,7 +102,7 @@ TEST_F(DiskFaultTest, AFailedWriteWithoutSequenceIsTakenBack) {
   database.ExpectKeys({"first", "last"}, "failed");
 }
 
-// A flush that waits for the write that fails begins another log after it.
+// A flush that waits for the failing write begins another log after it.
 TEST_F(DiskFaultTest, AnEmptyLogDoesNotHideAWriteThatFailed) {
   FaultyDatabase database;
   ASSERT_OK(database.Write("first", 1));
@@ -110,15 +112,15 @@ TEST_F(DiskFaultTest, AnEmptyLogDoesNotHideAWriteThatFailed) {
   database.ExpectKeys({"first", "last"}, "failed");
 }
 
-// RocksDB ends the process where a checkpoint syncs the log that a write failed
-// to sync.
+// RocksDB aborts the process if a checkpoint syncs a log that a write failed to
+// sync.
 TEST_F(DiskFaultTest, AWriteThatFailsBesideACheckpointEndsNothingElse) {
   Mutex mutex;
   CondVar changed;
   bool flushing = false;
   bool writing = false;
-  // The table that becomes of the first write is there only after the sync of
-  // the second one's log began, which takes longer and fails.
+  // The first write's table appears only after the sync of the second write's
+  // log has begun; that sync is slow and fails.
   FaultyDatabase database([&](const std::string& path) {
     {
       MutexLock lock(&mutex);
@@ -133,7 +135,8 @@ TEST_F(DiskFaultTest, AWriteThatFailsBesideACheckpointEndsNothingElse) {
       writing = true;
       changed.NotifyAll();
     }
-    // In which the checkpoint comes to its own sync, if nothing keeps it.
+    // Without protection, the checkpoint would reach its own sync during this
+    // time.
     absl::SleepFor(absl::Milliseconds(100));
     return rocksdb::IOStatus::IOError("injected", path);
   });
@@ -149,7 +152,7 @@ TEST_F(DiskFaultTest, AWriteThatFailsBesideACheckpointEndsNothingElse) {
   checkpoint.join();
   ASSERT_OK(database.Write("last", 2));
   database.ExpectKeys({"first", "last"}, "failed");
-  // The checkpoint failed too, or is whole.
+  // The checkpoint either failed too or is complete.
   EXPECT_EQ(std::filesystem::exists(database.checkpoint_path()), made.ok());
   if (!made.ok()) return;
   ASSERT_OK_AND_ASSIGN(
@@ -159,7 +162,7 @@ TEST_F(DiskFaultTest, AWriteThatFailsBesideACheckpointEndsNothingElse) {
   EXPECT_EQ(copy->sequence(), 1);
 }
 
-// What is damaged before the write that failed was acknowledged.
+// The damaged part was acknowledged before the write that failed.
 TEST_F(DiskFaultTest, ADamagedLogIsNotCut) {
   FaultyDatabase database;
   for (int i = 1; i <= 3; ++i) {
@@ -178,7 +181,7 @@ TEST_F(DiskFaultTest, ADamagedLogIsNotCut) {
   EXPECT_EQ(database.Write("next", 4).code(), absl::StatusCode::kDataLoss);
   std::ifstream file(path, std::ios::binary);
   EXPECT_EQ(std::string(std::istreambuf_iterator<char>(file), {}), log);
-  // Reads go on.
+  // Reads still work.
   ASSERT_OK_AND_ASSIGN(const auto value, database->Get("key2"));
   EXPECT_TRUE(value.has_value());
 }

@@ -1,4 +1,4 @@
-// What is first in a directory, whose sync fails; the power is cut later.
+// The sync of a directory fails for its first entry; later the power is cut.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -17,8 +17,8 @@ absl::Status AddModel(FaultyCatalog& catalog) {
       .status();
 }
 
-// A snapshot and a model are the first of their directories, whose sync may be
-// the call that fails. False if there is no such call.
+// Creates a snapshot and a model, each the first entry of its directory, with
+// the `nth` sync failing. Returns false if there is no such call.
 bool FailOneFirst(int nth, std::uint64_t seed) {
   SCOPED_TRACE(absl::StrCat("sync ", nth, ", seed ", seed));
   FaultyCatalog catalog(IndexKind::kFlat, seed);
@@ -40,7 +40,7 @@ bool FailOneFirst(int nth, std::uint64_t seed) {
   return befell;
 }
 
-// The same of a first start.
+// Does the same for a first start.
 bool FailOneFirstStart(int nth, std::uint64_t seed) {
   SCOPED_TRACE(absl::StrCat("sync ", nth, ", seed ", seed));
   FaultyCatalog catalog(IndexKind::kFlat, seed);
@@ -56,7 +56,7 @@ bool FailOneFirstStart(int nth, std::uint64_t seed) {
   return befell;
 }
 
-// With each of so many seeds. Returns how many calls there are.
+// Runs each sync with `seed_count` seeds. Returns the number of syncs.
 int FailEachSync(bool (*fail_one)(int nth, std::uint64_t seed),
                  std::uint64_t seed_count) {
   int nth = 1;

@@ -99,7 +99,7 @@ void FaultyCatalog::ExpectAcknowledged() {
   }
   EXPECT_EQ(snapshot->item_count(),
             static_cast<std::int64_t>(acknowledged_.size()));
-  // And so it is stored.
+  // The database holds the same items.
   ASSERT_OK_AND_ASSIGN(const auto stored, StoredItems(*catalog_, "", 1000));
   ASSERT_EQ(stored.size(), acknowledged_.size());
   for (std::size_t i = 0; i < stored.size(); ++i) {
@@ -143,7 +143,7 @@ constexpr FileFault::Kind kKinds[] = {FileFault::Kind::kFail,
                                       FileFault::Kind::kNoSpace,
                                       FileFault::Kind::kShorten};
 
-// Each second call, or under a sanitizer each sixth.
+// Tests every second call; under a sanitizer, every sixth.
 int Step() { return IsLong() ? 1 : kSanitized ? 6 : 2; }
 
 }  // namespace
@@ -152,7 +152,7 @@ int FailEach(const std::string& path_part, bool (*fail_one)(const FileFault&)) {
   int befell = 0;
   for (const FileCall call : kCalls) {
     for (const FileFault::Kind kind : kKinds) {
-      // Nothing else can be done by half.
+      // Only writes can be done by half.
       if (kind == FileFault::Kind::kShorten && call != FileCall::kWrite) {
         continue;
       }
@@ -169,7 +169,7 @@ int FailEach(const std::string& path_part, bool (*fail_one)(const FileFault&)) {
 void ExpectOf(const FileFault& fault, const absl::Status& status,
               FaultyCatalog& catalog) {
   EXPECT_TRUE(status.ok() || catalog.files().befell()) << status;
-  // Nobody is told so who opens a file to read it.
+  // Opening a file for reading never reports a full disk.
   if (fault.kind == FileFault::Kind::kNoSpace &&
       fault.call != FileCall::kOpen && !status.ok()) {
     EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;

@@ -1,4 +1,4 @@
-// Files of segments: read, saved and removed.
+// Disk faults while segment files are read, saved and removed.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
   for (int i = 0; i < 30; ++i) ASSERT_OK(catalog.Write());
   catalog.catalog().AwaitIndexes();
   ASSERT_OK(catalog.catalog().save_status());
-  // The manifest, a training, a segment.
+  // The calls are on the manifest, a training and a segment.
   for (const int nth : {1, 2, 3}) {
     const std::set<std::string> before = catalog.SegmentFileNames();
     EXPECT_EQ(before.size(), 3u);
@@ -47,8 +47,8 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
     catalog.ExpectAcknowledged();
     catalog.catalog().AwaitIndexes();
     ASSERT_OK(catalog.catalog().save_status());
-    // They were there when others were written, whose names are others; but a
-    // training that was read, and is what was learned again, keeps its file.
+    // The old files existed when the new ones were written, so names differ;
+    // but a training that was read and learned again unchanged keeps its file.
     const std::set<std::string> after = catalog.SegmentFileNames();
     EXPECT_EQ(after.size(), 3u);
     for (const std::string& name : after) {
@@ -63,8 +63,8 @@ TEST_F(DiskFaultTest, SegmentsThatCantBeReadAreNotThrownAway) {
   }
 }
 
-// Stores a catalog with keys_on_disk and an index; the next Open has no place
-// for the files of its keys.
+// Stores a catalog with keys_on_disk and an index; the next Open has no room
+// for the key files.
 void StoreKeysWithoutRoom(FileFault::Kind kind, FaultyCatalog& catalog) {
   catalog.KeepKeysOnDisk();
   ASSERT_OK(catalog.Open());
@@ -95,7 +95,7 @@ TEST_F(DiskFaultTest, SegmentsAreReadThoughTheirKeysFindNoRoomOnTheDisk) {
         << recovery.keys_in_memory;
     EXPECT_EQ(catalog.SegmentFileNames().size(), 3u);
     catalog.ExpectAcknowledged();
-    // The next build moves them.
+    // The next build moves the keys.
     catalog.files().InjectNothing();
     catalog.catalog().AwaitIndexes();
     EXPECT_GT(catalog.catalog().index_states()[0].disk_bytes, 0);
@@ -143,11 +143,11 @@ TEST_F(DiskFaultTest, DamagedSegmentsThatCantBeRemovedAreInNobodysWay) {
   EXPECT_OK(catalog.Write());
   catalog.ExpectAcknowledged();
   catalog.Close();
-  // What comes back whole is of an older state.
+  // The manifest that returns is intact but describes an older state.
   std::ofstream(manifest, std::ios::binary) << bytes;
   ASSERT_OK(catalog.Open());
   catalog.ExpectAcknowledged();
-  // Once they are written anew, all is as ever.
+  // Once the files are rewritten, everything is normal again.
   catalog.catalog().AwaitIndexes();
   EXPECT_OK(catalog.catalog().save_status());
   ASSERT_OK(catalog.Open());
@@ -155,7 +155,7 @@ TEST_F(DiskFaultTest, DamagedSegmentsThatCantBeRemovedAreInNobodysWay) {
   catalog.ExpectAcknowledged();
 }
 
-// Whether it befell.
+// Returns whether the fault occurred.
 bool FailFirstSave(const FileFault& fault, FaultyCatalog& catalog) {
   EXPECT_OK(catalog.Open());
   for (int i = 0; i < 30; ++i) EXPECT_OK(catalog.Write());
@@ -173,7 +173,7 @@ bool FailOneSave(const FileFault& fault) {
   catalog.ExpectAcknowledged();
   catalog.files().InjectNothing();
   EXPECT_OK(catalog.Write());
-  // What is there is used, or made again; then it is there.
+  // Existing files are used or made again; afterwards they exist.
   for (int restart = 0; restart < 2; ++restart) {
     EXPECT_OK(catalog.Open());
     EXPECT_OK(catalog.catalog().recovery().files_not_used);
@@ -189,8 +189,8 @@ TEST_F(DiskFaultTest, SegmentsThatCouldNotBeSavedAreMadeAgain) {
   CountPoints(FailEach("/segments/", FailOneSave), Short(15));
 }
 
-// The manifest of the first save may be there though it failed; the next save
-// ends before it has one.
+// The first save's manifest may exist although that save failed; the next save
+// ends before it writes one.
 bool FailTwoSaves(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
   FaultyCatalog catalog(IndexKind::kIvf);
@@ -221,8 +221,8 @@ TEST_F(DiskFaultTest, FilesThatAManifestMayNameStay) {
   CountPoints(befell, 5);
 }
 
-// One whose files serve nothing any more, with a log that is about to grow as
-// long as may be: the writes that make it so are still to come.
+// Returns a catalog whose files are no longer useful and whose log is about to
+// reach its maximum length; the writes that do that are still to come.
 constexpr int kLoggedChanges = 40;
 std::unique_ptr<FaultyCatalog> WithUselessFiles(absl::Duration retry_time) {
   LiveCatalogOptions options;
@@ -246,7 +246,7 @@ TEST_F(DiskFaultTest, NoWriteWaitsForUselessFilesToGo) {
   std::atomic<bool> written = false;
   std::atomic<bool> released = false;
   std::thread releasing([&] {
-    // Else a write that waits would never end.
+    // Without this limit, a write that waits would never end.
     const SteadyTime give_up = SteadyAfter(absl::Seconds(20));
     while (!written && SteadyNow() < give_up) {
       absl::SleepFor(absl::Milliseconds(1));
@@ -282,7 +282,7 @@ TEST_F(DiskFaultTest, UselessFilesThatStayAreNotRemovedByEachWrite) {
       EXPECT_FALSE(catalog->catalog().save_status().ok());
       continue;
     }
-    // By itself.
+    // The save succeeds without a further write.
     const SteadyTime give_up = SteadyAfter(absl::Minutes(1));
     while (!catalog->catalog().save_status().ok() && SteadyNow() < give_up) {
       absl::SleepFor(absl::Milliseconds(1));

@@ -1,4 +1,4 @@
-// Snapshots that are made and restored.
+// Disk faults while snapshots are made and restored.
 #include <gtest/gtest.h>
 
 #include "tests/durability/disk_faults/fixture.h"
@@ -39,7 +39,8 @@ TEST_F(DiskFaultTest, ASnapshotThatCouldNotBeMadeIsNotThere) {
   CountPoints(FailEach("/snapshots/", FailOneSnapshot), Short(20));
 }
 
-// What RocksDB does not get over by itself is not left to the next write.
+// Errors that RocksDB does not recover from by itself must be cleared before
+// the next write.
 TEST_F(DiskFaultTest, ASnapshotThatFailedIsNotTheEndOfWrites) {
   int befell = 0;
   for (const char* const path_part : {".log", ".sst", "/MANIFEST-"}) {

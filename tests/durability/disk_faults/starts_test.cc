@@ -1,4 +1,5 @@
-// Starts, and what is made at one: a catalog that fails to open.
+// Disk faults during a start: a catalog that fails to open, and files made
+// while opening.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Returns false if opening has no such call.
+// Returns false if opening makes no such call.
 bool FailOneOpen(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
   FaultyCatalog catalog;
@@ -53,7 +54,7 @@ TEST_F(DiskFaultTest, AFailedStartLosesNothing) {
   CountPoints(befell, 30);
 }
 
-// RocksDB tries again, and takes what it then can for another fault.
+// RocksDB retries, and reports what it can then open as a different fault.
 TEST_F(DiskFaultTest, AFileThatCouldNotBeOpenedIsWhatAStartSays) {
   int befell = 0;
   for (int nth = 1; nth < 50; ++nth) {
@@ -77,7 +78,7 @@ TEST_F(DiskFaultTest, AFileThatCouldNotBeOpenedIsWhatAStartSays) {
   CountPoints(befell, 4);
 }
 
-// The next start tries again to say which model is in use.
+// The next start retries, to report which model is in use.
 TEST_F(DiskFaultTest, WhatOnlySavesWorkDamagesNoCatalog) {
   const ScratchDirectory directory;
   const std::string path = directory / "data";
@@ -108,7 +109,8 @@ TEST_F(DiskFaultTest, WhatOnlySavesWorkDamagesNoCatalog) {
   EXPECT_OK(shop->Upsert(std::vector<Item>{ItemOf(0)}, ""));
 }
 
-// There is no memory where it looks for segments, which a catalog does last.
+// Runs out of memory while listing segments, the last step of opening a
+// catalog.
 class NarrowFileSystem : public FaultyFileSystem {
  public:
   using FaultyFileSystem::FaultyFileSystem;

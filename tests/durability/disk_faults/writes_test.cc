@@ -1,4 +1,4 @@
-// Writes that fail, and what takes them back.
+// Failing writes, and their rollback.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -30,7 +30,7 @@ using ::testing::HasSubstr;
 
 int WriteCount() { return IsLong() ? 16 : 8; }
 
-// Once the disk is well, and after a restart.
+// Checks both after the disk is well and after a restart.
 void ExpectGoesOn(FaultyCatalog& catalog) {
   catalog.ExpectAcknowledged();
   catalog.files().InjectNothing();
@@ -41,7 +41,7 @@ void ExpectGoesOn(FaultyCatalog& catalog) {
   EXPECT_OK(catalog.Write());
 }
 
-// Returns false if the history has no such call.
+// Returns false if the history makes no such call.
 bool FailOneWrite(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
   FaultyCatalog catalog;
@@ -53,7 +53,7 @@ bool FailOneWrite(const FileFault& fault) {
     failed = catalog.Write();
   }
   const bool befell = catalog.files().befell();
-  // The mark of what was acknowledged may fail: the next one makes up for it.
+  // Marking a write as acknowledged may fail: the next mark makes up for it.
   EXPECT_TRUE(befell || failed.ok()) << failed;
   if (fault.kind == FileFault::Kind::kNoSpace && !failed.ok()) {
     EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted) << failed;
@@ -81,7 +81,7 @@ TEST_F(DiskFaultTest, AFailedWriteIsNotAcknowledgedAndNotTheEnd) {
   CountPoints(befell, 30);
 }
 
-// A write fails, and so does taking it back. Returns false if that has no such
+// Fails a write and its rollback. Returns false if the rollback makes no such
 // call.
 bool FailOneRecovery(const FileFault& fault) {
   SCOPED_TRACE(Text(fault));
@@ -90,7 +90,7 @@ bool FailOneRecovery(const FileFault& fault) {
   for (int i = 0; i < 3; ++i) EXPECT_OK(catalog.Write());
   catalog.files().Inject({FileFault::Kind::kFail, FileCall::kSync, 1, ".log"});
   EXPECT_FALSE(catalog.Write().ok());
-  catalog.files().InjectNothing();  // that one is not to count
+  catalog.files().InjectNothing();  // that fault does not count
   catalog.files().Inject(fault);
   const absl::Status failed = catalog.Write();
   const bool befell = catalog.files().befell();
@@ -119,7 +119,7 @@ TEST_F(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
   FaultyCatalog catalog;
   ASSERT_OK(catalog.Open());
   for (int i = 0; i < 3; ++i) ASSERT_OK(catalog.Write());
-  // A write; then to take it back, again and again.
+  // Fails a write, then its rollback several times.
   for (const FileCall call :
        {FileCall::kSync, FileCall::kCreate, FileCall::kCreate}) {
     catalog.files().Inject(
@@ -134,7 +134,7 @@ TEST_F(DiskFaultTest, WithoutRightsWritesWaitAndReadsGoOn) {
   ExpectGoesOn(catalog);
 }
 
-// RocksDB would make a new database there, and delete what is left of this one.
+// RocksDB would create a new database there and delete the remains of this one.
 TEST_F(DiskFaultTest, ADatabaseThatIsGoneIsNotMadeAnew) {
   for (const bool whole : {false, true}) {
     FaultyCatalog catalog;
@@ -156,15 +156,16 @@ TEST_F(DiskFaultTest, ADatabaseThatIsGoneIsNotMadeAnew) {
       EXPECT_THAT(catalog.Write(), StatusIs(absl::StatusCode::kDataLoss,
                                             HasSubstr("CURRENT is missing")));
     }
-    // Reads go on.
+    // Reads still work.
     catalog.ExpectAcknowledged();
-    // Nor does a restart take it for a new one.
+    // A restart does not take it for a new catalog either.
     EXPECT_THAT(catalog.Open(),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is missing")));
   }
 }
 
-// The log of the list of catalogs may have it, for the next start to find.
+// The log of the catalog list may contain the deletion, for the next start to
+// find.
 TEST_F(DiskFaultTest, ADeletionThatFailedTakesNoLaterWriteAlong) {
   FaultyCatalog catalog;
   ASSERT_OK(catalog.Open());
@@ -206,7 +207,7 @@ TEST_F(DiskFaultTest, ADeletionThatFailsBesideAWriteDoesNotTakeItAlong) {
     beside = [&] {
       const std::string list = path + "/catalogs/";
       files->Inject({FileFault::Kind::kFail, FileCall::kSync, 1, list});
-      // On a thread of its own, as it would be beside a write.
+      // Deletes on a separate thread, as happens during a write.
       std::thread([&] { EXPECT_FALSE(set->Delete("shop").ok()); }).join();
       EXPECT_TRUE(files->befell());
       files->InjectNothing();
@@ -236,7 +237,7 @@ TEST_F(DiskFaultTest, ADeletionThatFailsBesideAWriteDoesNotTakeItAlong) {
   }
 }
 
-// Opening a database waits, while it is told to, until it is told not to.
+// Blocks the opening of databases while told to.
 class HoldingFileSystem : public FaultyFileSystem {
  public:
   using FaultyFileSystem::FaultyFileSystem;
@@ -264,7 +265,7 @@ class HoldingFileSystem : public FaultyFileSystem {
     MutexLock lock(&mutex_);
     while (!is_waiting_) changed_.Wait(&mutex_);
   }
-  // False if nothing was held any more.
+  // Returns false if nothing was blocked any more.
   bool LetGo() {
     MutexLock lock(&mutex_);
     changed_.NotifyAll();
