@@ -27,7 +27,7 @@ inline std::int64_t StatusBytes(const std::string& name) {
 class PeakMemory {
  public:
   PeakMemory() {
-    malloc_trim(0);  // else memory of earlier runs is used again, unseen
+    malloc_trim(0);  // otherwise freed memory is reused, unseen
     std::ofstream("/proc/self/clear_refs") << "5";  // forgets the peak so far
     before_ = StatusBytes("VmRSS:");
   }

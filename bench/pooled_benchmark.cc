@@ -38,7 +38,7 @@ class NoIds : public IdResolver {
 
 struct Filter {
   const char* name;
-  double share;  // of rows that stay
+  double share;  // of rows that pass the filter
 };
 constexpr Filter kFilters[] = {
     {"all", 1}, {"0.1", 0.1}, {"0.001", 0.001}, {"20 % deleted", 0.8}};

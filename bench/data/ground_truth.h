@@ -21,7 +21,7 @@ struct GroundTruth {
   // The best keys of each query, best first, ties by the lower row:
   //   [queries, kTruthCount].
   MatrixFile<std::int32_t> neighbours;
-  MatrixFile<double> similarities;  // theirs
+  MatrixFile<double> similarities;  // of the neighbours
   // log of the sum over all keys of exp(similarity / temperature): [queries,
   // kTemperatures.size()].
   MatrixFile<double> log_partitions;

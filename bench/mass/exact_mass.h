@@ -37,11 +37,11 @@ class ExactMass {
 
  private:
   const std::vector<double>& similarities_;
-  std::vector<double> all_;   // of the mask
+  std::vector<double> all_;   // the allowed keys
   std::vector<double> best_;  // descending
   double temperature_ = 1;
   double log_partition_ = 0;
-  std::vector<double> best_masses_;  // of the best i + 1
+  std::vector<double> best_masses_;  // [i]: mass of the best i + 1
 };
 
 }  // namespace attendant

@@ -44,7 +44,7 @@ enum class Filtering { kNone, kFilter, kDeletes };
 struct Population {
   const char* name;
   Filtering filtering;
-  double share;  // of rows that stay
+  double share;  // of rows that pass the filter
 };
 constexpr Population kPopulations[] = {
     {"all", Filtering::kNone, 1},
@@ -106,7 +106,7 @@ class Catalog {
                          std::int64_t end) const {
     const KeyIndex& index = *whole_.segments[0].segment->indexes[0];
     LearnedMass& mass = *index.training()->mass;
-    mass.KeepOthers();  // what was measured
+    mass.KeepOthers();  // as measured
     for (std::int64_t q = begin; q < end; ++q) mass.Asked(queries.Row(q));
     return index.Learn(std::atomic<bool>(false)).status();
   }

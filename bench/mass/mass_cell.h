@@ -50,7 +50,7 @@ struct MassAnswer {
   std::size_t size = 0;
   std::size_t smallest = 0;
   double mass = 0;
-  double exact_seconds = 0;  // of the same with scan_mode EXACT
+  double exact_seconds = 0;  // with scan_mode EXACT
 };
 
 // A limit that the answers must meet, applied if the cell has enough answers to

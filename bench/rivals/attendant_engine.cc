@@ -63,7 +63,7 @@ absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
        !absl::SimpleAtoi(name, &options.list_count))) {
     return absl::InvalidArgumentError(absl::StrCat("no index ", name));
   }
-  options.thread_count = 2;  // as the others build
+  options.thread_count = 2;  // as the other engines
   std::vector<std::span<const float>> keys;
   for (std::int64_t row = 0; row < count; ++row) {
     keys.push_back(data.keys.Row(row));

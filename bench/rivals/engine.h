@@ -32,14 +32,14 @@ struct Answer {
 struct BatchMode {
   std::string name;
   int caller_threads = 2;  // threads that call Search
-  int engine_threads = 1;  // that the engine makes in each call
+  int engine_threads = 1;  // started by the engine per call
   // Queries per call: a divisor or a multiple of 64, at most the number of
   // queries.
   std::int64_t at_a_time = 64;
 };
 
 struct BuildReport {
-  double seconds = 0;  // read from a file: what it took when it was built
+  double seconds = 0;  // of the build, even if now read from a file
 };
 
 class Engine {

@@ -19,7 +19,7 @@ namespace attendant {
 
 struct CrashItem {
   std::int64_t version = 0;  // the key
-  std::int64_t note = 0;     // the attribute; 0: none
+  std::int64_t note = 0;     // the attribute; 0 if absent
 
   bool operator==(const CrashItem&) const = default;
 };
@@ -51,9 +51,9 @@ class CrashWriter {
   struct State {
     std::map<std::string, Items> catalogs;   // NAME, and the copy
     std::map<std::string, Items> snapshots;  // of NAME
-    std::string target;                      // of the alias; empty: none
+    std::string target;                      // of the alias; "" if none
     std::set<std::int64_t> models;
-    std::int64_t last_model = 0;  // also a deleted one: can't be read
+    std::int64_t last_model = 0;  // may be deleted, hence unreadable
     // Token of the last write to NAME that has one, and of a write to the
     // previous catalog of that name.
     std::string token;
@@ -76,7 +76,7 @@ class CrashWriter {
     State after;
     // Sets `token` if the operation writes items.
     std::function<grpc::Status(Connection&, std::string* token)> send;
-    bool repeatable = false;  // the same again is the same, and OK
+    bool repeatable = false;  // a repeat is OK and changes nothing
     grpc::StatusCode code = grpc::StatusCode::OK;
   };
 
@@ -149,7 +149,7 @@ class CrashSharer {
   struct Write {
     std::string request_id;
     Versions upserts;
-    std::vector<std::string> deletes;  // in place of upserts
+    std::vector<std::string> deletes;  // instead of upserts
   };
 
   Write Next();

@@ -29,8 +29,8 @@ enum class FileCall { kOpen, kCreate, kWrite, kSync, kRename, kRemove };
 struct FileFault {
   enum class Kind {
     kFail,      // nothing is done, and an error returned
-    kNoSpace,   // the same, and the error is that the disk is full
-    kNoRights,  // the same, and the error is that access is denied
+    kNoSpace,   // as kFail; the error: disk full
+    kNoRights,  // as kFail; the error: access denied
     kShorten,   // half of a write is done, and an error returned; else kFail
     kDelay,     // it takes 20 ms
     kHold,      // it takes until InjectNothing

@@ -19,7 +19,7 @@ struct PlainWrite {
   bool if_absent = false;     // if none of them is there
   // At most one of these is used, in place of upserts; ids are distinct.
   std::vector<std::string> deletes;
-  std::vector<std::string> updates;  // that get `color`
+  std::vector<std::string> updates;  // ids that get `color`
   bool deletes_color = false;        // all that have `color`
   std::int64_t color = 0;
 };
@@ -92,7 +92,7 @@ struct PlainLists {
   std::set<std::string> catalogs;
   std::map<std::string, std::string> aliases;  // and the catalogs they name
   std::set<std::int64_t> models;               // versions of the one name
-  std::int64_t last_model = 0;                 // also of one that was deleted
+  std::int64_t last_model = 0;                 // may be deleted
 
   // Returns true if no reader can tell the two apart.
   bool LooksLike(const PlainLists& other) const {

@@ -84,7 +84,7 @@ class SecureServer : public ::testing::Test {
   }
 
   std::map<std::string, std::string> tokens_;  // by name
-  std::map<std::string, std::string> lines_;   // of the file, by name
+  std::map<std::string, std::string> lines_;   // of the token file, by name
   Server::Options options_;
   InternalErrors internal_errors_;
   ScratchDirectory data_;
