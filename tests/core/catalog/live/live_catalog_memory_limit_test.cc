@@ -105,7 +105,7 @@ TEST_F(MemoryLimitTest, WritesThatFitButNotTogetherAreNotBothTaken) {
     MutexLock lock(&disk_->mutex);
     while (disk_->write_count == 0) disk_->changed.Wait(&disk_->mutex);
   }
-  // A write takes for a while about twice what stays of it.
+  // A write temporarily takes about twice the memory that its rows keep.
   EXPECT_THAT(other->Upsert(items, "").status(),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("the write wants")));
@@ -144,7 +144,7 @@ TEST_F(MemoryLimitTest, EncodersAreCountedWhileTheyAreStored) {
   EXPECT_GT(counted, before);
 }
 
-// What merges then free is more than what they take.
+// The merges that follow free more memory than they take.
 TEST_F(MemoryLimitTest, DeletesFreeMemoryThoughThereIsNone) {
   constexpr std::int64_t kLimit = 16 << 20;
   Open(kLimit);
@@ -180,7 +180,7 @@ TEST_F(MemoryLimitTest, AnIndexBuildWithoutRoomIsPutOffAndThenMade) {
                        HasSubstr("an index build wants")));
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kFlat);
   EXPECT_OK(Ask(VectorQuery(std::vector<float>(64, 1))));
-  // No write is needed.
+  // No write is needed to start the merges.
   other.Set(0);
   while (catalog_->index_states()[0].active_kind != IndexKind::kIvf) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -191,7 +191,7 @@ TEST_F(MemoryLimitTest, AnIndexBuildWithoutRoomIsPutOffAndThenMade) {
   EXPECT_EQ(budget_->use().counted_bytes, catalog_->memory_bytes());
 }
 
-// Nobody has to write, nor to wait for memory.
+// Succeeds without a further write or free memory.
 TEST_F(MemoryLimitTest, AnIndexBuildThatIsNotWantedAnyMoreHasNotFailed) {
   constexpr std::int64_t kLimit = 64 << 20;
   Open(kLimit, IndexKind::kIvf);

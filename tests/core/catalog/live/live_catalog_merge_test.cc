@@ -1,5 +1,4 @@
-// Merges of segments: what they keep, what they drop, and what they do where
-// they fail.
+// Merges of segments: what they keep, what they drop, and how they fail.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,7 +103,7 @@ TEST_F(LiveCatalogMergeTest, DropsDeadRowsOnceTheyAreTheMost) {
   EXPECT_EQ(LiveIds().size(), 1000);
 }
 
-// Their count is nothing beside what they hold.
+// The dead rows are few, but hold most of the memory.
 TEST_F(LiveCatalogMergeTest, FewDeadRowsOfMuchMemoryAreDropped) {
   CatalogSchema schema = OneFieldSchema(4);
   schema.attributes = {{"text", AttributeType::kString}};
@@ -126,7 +125,7 @@ TEST_F(LiveCatalogMergeTest, FewDeadRowsOfMuchMemoryAreDropped) {
   Delete(ids);
   catalog_->AwaitIndexes();
   EXPECT_LT(catalog_->memory_bytes(), kFewBytes);
-  // Nor does one item that is replaced again and again leave more behind.
+  // Replacing one item again and again leaves no more memory behind.
   for (std::size_t i = 0; i < 1000; ++i) {
     items[0].attributes = {{0, text_of(i, 64 << 10)}};
     Upsert({items[0]});
@@ -137,7 +136,7 @@ TEST_F(LiveCatalogMergeTest, FewDeadRowsOfMuchMemoryAreDropped) {
   EXPECT_EQ(found[0], items[0]);
 }
 
-// Memory holds them all meanwhile, and every answer is exact.
+// Memory holds all keys meanwhile, and every answer is exact.
 TEST_F(LiveCatalogMergeTest, AFullDiskKeepsTheCatalogAnswering) {
   CatalogSchema schema = OneFieldSchema(4);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -159,15 +158,15 @@ TEST_F(LiveCatalogMergeTest, AFullDiskKeepsTheCatalogAnswering) {
   };
   catalog_->AwaitIndexes();
   expect_exact();
-  // Nor does one that fills up meanwhile.
+  // The same holds for a disk that fills up during the build.
   disk_->scratch_files.FailToCreate(absl::OkStatus());
   disk_->scratch_files.FailAfter(100, full);
   Upsert({MakeItem("another", {1, 2, 3, 4})});
   catalog_->AwaitIndexes();
   expect_exact();
-  // What failed leaves no segment behind.
+  // The failed merge leaves no segment behind.
   EXPECT_EQ(catalog_->snapshot()->segments.size(), 2u);
-  // The next write tries again.
+  // The next write tries the merge again.
   disk_->scratch_files.FailAfter(0, absl::OkStatus());
   Upsert({MakeItem("one more", {1, 2, 3, 4})});
   catalog_->AwaitIndexes();
@@ -197,7 +196,7 @@ TEST_F(LiveCatalogMergeTest, WhatFailedIsTriedAgainWithoutAWrite) {
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
 }
 
-// What waits for writes to settle is hurried while somebody waits for it.
+// Work that waits for writes to settle starts early while a caller awaits it.
 TEST_F(LiveCatalogMergeTest, WithoutMemoryNobodyWaitsForIndexesForEver) {
   CatalogSchema schema = OneFieldSchema(4);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -216,7 +215,7 @@ TEST_F(LiveCatalogMergeTest, WithoutMemoryNobodyWaitsForIndexesForEver) {
     return;
   }
   Upsert({MakeItem("another", {1, 2, 3, 4})});
-  // Behind the merge, if that were due.
+  // This task would run after the merge if the merge were due.
   std::promise<void> behind;
   background_.Add(
       this, absl::ZeroDuration(), [&] { behind.set_value(); }, Lane::kFirst);
@@ -226,7 +225,7 @@ TEST_F(LiveCatalogMergeTest, WithoutMemoryNobodyWaitsForIndexesForEver) {
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
 }
 
-// Each of them leaves rows behind that no snapshot shows, and so a segment.
+// Each failed write leaves rows that no snapshot shows, and thereby a segment.
 TEST_F(LiveCatalogMergeTest, WritesThatFailLeaveFewSegments) {
   OpenCatalog(OneFieldSchema(4));
   const std::vector<Item> items = RandomItems(60, 4, 5);

@@ -14,8 +14,8 @@
 namespace attendant {
 namespace {
 
-// Which a restart would go by, and find a key that its model can't take, or no
-// model.
+// Otherwise a restart would use the stored defaults and find a key that the
+// model can't take, or no model.
 TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
   MultiHeadProjections heads;
   heads.head_count = 1;
@@ -44,9 +44,9 @@ TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
     });
     EXPECT_EQ(catalog_->Upsert(std::vector{MakeItem("large", {2})}, "").ok(),
               !stored);
-    // What may be in use is not deleted.
+    // A model that may be in use is not deleted.
     EXPECT_EQ(catalog_->MayUse(wanted.name), stored);
-    // Done as a whole, or another time.
+    // The change applies as a whole or not at all; it can be made again.
     EXPECT_EQ(catalog_->record().schema.key_fields[0].model,
               status.ok() ? wanted.name : ModelName());
     EXPECT_TRUE(!status.ok() || stored);
@@ -78,7 +78,7 @@ TEST_F(LiveCatalogTest, WithoutMemoryEncodersThatAreStoredAreUsed) {
   }
 }
 
-// What the background threads do is done again.
+// The background threads retry their work.
 TEST_F(LiveCatalogTest, WithoutMemoryBackgroundWorkIsPutOffAndNotForgotten) {
   CatalogSchema schema = OneFieldSchema(4);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -99,7 +99,7 @@ TEST_F(LiveCatalogTest, WithoutMemoryBackgroundWorkIsPutOffAndNotForgotten) {
       catalog_->AwaitIndexes();
       befell = failing.befell();
     }
-    // It may have come to nothing yet, by a pause.
+    // A pause may have delayed the work beyond the first wait.
     catalog_->AwaitIndexes();
     EXPECT_EQ(catalog_->snapshot()->segments[0].segment->indexes[0]->kind(),
               IndexKind::kIvf);
@@ -108,7 +108,7 @@ TEST_F(LiveCatalogTest, WithoutMemoryBackgroundWorkIsPutOffAndNotForgotten) {
   EXPECT_TRUE(nth > 1 || kSanitized);
 }
 
-// What a write that is done can't schedule the next one does.
+// If a completed write can't schedule the merge, the next write does.
 TEST_F(LiveCatalogTest, WithoutMemoryAMergeIsPutOffAndNotForgotten) {
   CatalogSchema schema = OneFieldSchema(4);
   schema.key_fields[0].index_kind = IndexKind::kIvf;

@@ -1,4 +1,4 @@
-// Readers ask while a writer changes every item and indexes are swapped: no
+// Readers query while a writer changes every item and indexes are swapped: no
 // answer may show half a write.
 #include <atomic>
 #include <thread>
@@ -12,8 +12,8 @@ namespace {
 class LiveCatalogStressTest : public CatalogFixture {};
 
 TEST_F(LiveCatalogStressTest, ReadersNeverSeeHalfAWrite) {
-  // Every write moves both items of a pair to the same place, so that in any
-  // whole state the two have the same key.
+  // Every write moves both items of a pair to the same place, so both have the
+  // same key in any consistent state.
   constexpr int kPairs = 200;
   constexpr int kWrites = 3000;
   CatalogSchema schema = OneFieldSchema(2);
@@ -33,7 +33,7 @@ TEST_F(LiveCatalogStressTest, ReadersNeverSeeHalfAWrite) {
   std::vector<std::thread> readers;
   for (int reader = 0; reader < 3; ++reader) {
     readers.emplace_back([&, reader] {
-      // Also where an assertion ends it.
+      // Runs even if an assertion ends the reader.
       const absl::Cleanup done = [&reader_count] { --reader_count; };
       int i = reader;
       for (int turn = 0; !stop; ++turn) {

@@ -117,7 +117,7 @@ TEST_F(LiveCatalogTest, ARepeatedRequestReturnsTheFirstOutcome) {
   ASSERT_OK_AND_ASSIGN(const WriteOutcome repeat,
                        catalog_->Upsert(items, "r1"));
   EXPECT_EQ(repeat, first);
-  // Not applied again: the later write stands.
+  // The repeat is not applied again: the later write stands.
   ASSERT_OK_AND_ASSIGN(const std::vector<Item> now, ItemsIn(*catalog_, {"a"}));
   EXPECT_THAT(now[0].keys[0], ElementsAre(2));
   Restart();

@@ -24,7 +24,7 @@ WriteCondition IfSequence(std::int64_t sequence) {
 
 using CosineWritesTest = CatalogFixture;
 
-// Nor one whose product with a query is none.
+// Also refuses a key whose product with a query would overflow.
 TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
   OpenCatalog(OneFieldSchema(2, ScoreKind::kCosine));
   const std::vector<Item> items = {MakeItem("tiny", {1e-40f, 0}),
@@ -42,7 +42,7 @@ TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
   EXPECT_THAT(catalog_->Upsert(items, ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("items[0].keys[vec]: got norm")));
-  // As a float it is somewhat less.
+  // As a float the number is slightly smaller.
   EXPECT_THAT(catalog_->Upsert(std::vector{MakeItem("least", {1e-38f, 0})}, ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("got norm 9.99999935")));
@@ -51,7 +51,7 @@ TEST_F(CosineWritesTest, AKeyWhoseInverseNormIsNoFloatIsRefused) {
   EXPECT_NEAR(answer.items[0].logit, 1, 1e-5);
 }
 
-// Of items of one id, one that is refused is none.
+// A refused item does not replace another item with the same id.
 TEST_F(CosineWritesTest, ARefusedItemTakesNoOthersPlace) {
   OpenCatalog(OneFieldSchema(2, ScoreKind::kCosine));
   const Item good = MakeItem("a", {1, 0});
@@ -81,7 +81,7 @@ class LiveCatalogWritesTest : public CatalogFixture {
     OpenCatalog(schema);
   }
 
-  // The stored item; one without id if there is none.
+  // Returns the stored item; one with an empty id if there is none.
   StoredItem Stored(const std::string& id) {
     StoredItem stored;
     const std::vector<std::string> ids = {id};
@@ -90,7 +90,7 @@ class LiveCatalogWritesTest : public CatalogFixture {
       return absl::OkStatus();
     };
     if (!catalog_->VisitStored(ids, keep).ok()) return StoredItem();
-    // What queries see is the same.
+    // Queries see the same.
     const auto seen = ItemsIn(*catalog_, ids);
     EXPECT_OK(seen);
     if (!seen.ok()) return StoredItem();
@@ -134,13 +134,13 @@ class LiveCatalogWritesTest : public CatalogFixture {
     MutexLock lock(&disk_->mutex);
     return disk_->write_count;
   }
-  // Returns once so many writes of the store have begun.
+  // Returns once `count` store writes have begun.
   void AwaitSyncs(int count) {
     MutexLock lock(&disk_->mutex);
     while (disk_->write_count < count) disk_->changed.Wait(&disk_->mutex);
   }
-  // Starts a write whose sync goes on until Release, and then `writes`, which
-  // gather behind it one by one.
+  // Starts a write whose sync lasts until Release, then `writes`, which queue
+  // behind it one by one.
   std::vector<std::thread> GatherBehindOne(
       std::vector<std::function<void()>> writes) {
     Hold();
@@ -175,7 +175,7 @@ TEST_F(LiveCatalogWritesTest, ItemsKeepTheSequenceOfTheirLastWrite) {
   EXPECT_EQ(items[1].sequence, 2);
 }
 
-// Row numbers would run out; so many rows no test has.
+// Row numbers would run out; no test has that many rows.
 TEST_F(LiveCatalogWritesTest, RowsBeyondTheMostAreRefused) {
   LiveCatalogOptions options;
   options.max_row_count = 4;
@@ -274,7 +274,7 @@ TEST_F(LiveCatalogWritesTest, ConditionsMustFit) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("conditions[0]")));
 }
 
-// What made it true has changed by then.
+// The condition no longer holds when the write is repeated.
 TEST_F(LiveCatalogWritesTest, ARepeatedConditionalWriteReturnsItsFirstOutcome) {
   ASSERT_OK_AND_ASSIGN(const WriteOutcome first,
                        UpsertIf(MakeItem("a", {1}), kIfAbsent, "r1"));
@@ -288,11 +288,11 @@ TEST_F(LiveCatalogWritesTest, ARepeatedConditionalWriteReturnsItsFirstOutcome) {
                        UpsertIf(MakeItem("a", {2}), IfSequence(1), "r2"));
   EXPECT_EQ(again, updated);
   EXPECT_EQ(KeyOf("a"), 2);
-  // Another condition is other content.
+  // Another condition counts as different content.
   EXPECT_THAT(
       UpsertIf(MakeItem("a", {2}), IfSequence(2), "r2"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("request_id")));
-  // What was refused is not remembered.
+  // A refused write is not remembered.
   EXPECT_THAT(UpsertIf(MakeItem("a", {1}), kIfAbsent, "r3"),
               StatusIs(absl::StatusCode::kAlreadyExists, ::testing::_));
   Delete({"a"});
@@ -319,7 +319,7 @@ TEST_F(LiveCatalogWritesTest, UpdateChangesOnlyWhatItNames) {
   EXPECT_EQ(Stored("a"), (StoredItem{item, 3}));
   Restart();
   EXPECT_EQ(Stored("a"), (StoredItem{item, 3}));
-  // Once, with its newest key.
+  // The item is there once, with its newest key.
   EXPECT_EQ(catalog_->snapshot()->item_count(), 1);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(VectorQuery({1})));
   ASSERT_EQ(answer.items.size(), 1);
@@ -366,7 +366,7 @@ TEST_F(LiveCatalogWritesTest, UpdatesAreConditionalAndSafeToRepeat) {
                        Update(Priced("a", 2), "r1", one));
   EXPECT_THAT(Update(Priced("a", 3), "", one),
               StatusIs(absl::StatusCode::kAborted, HasSubstr("items[0]")));
-  // As for upserts and deletes.
+  // The same as for upserts and deletes.
   const auto gone = Update(Priced("gone", 3), "", one);
   EXPECT_THAT(gone, StatusIs(absl::StatusCode::kAborted,
                              HasSubstr("items[0]: got no item")));
@@ -378,7 +378,7 @@ TEST_F(LiveCatalogWritesTest, UpdatesAreConditionalAndSafeToRepeat) {
   EXPECT_THAT(
       Update(Priced("a", 4), "r1", one),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("request_id")));
-  // Removing is other content than setting.
+  // Removing an attribute is different content from setting it.
   ItemPatch removal = Priced("a", 2);
   removal.attributes[0].second = std::nullopt;
   EXPECT_THAT(
@@ -406,7 +406,7 @@ TEST_F(LiveCatalogWritesTest, DeleteMatchingDeletesWhatTheFilterIsTrueOf) {
   ASSERT_OK_AND_ASSIGN(
       const WriteOutcome outcome,
       catalog_->DeleteMatching(cheap, "r1", looks.interrupt()));
-  // It lets others go first while it searches.
+  // The search yields to other work.
   EXPECT_GT(looks.count, 0);
   EXPECT_EQ(outcome.deleted_count, 1332);
   EXPECT_EQ(outcome.sequence, 3);
@@ -421,7 +421,7 @@ TEST_F(LiveCatalogWritesTest, DeleteMatchingDeletesWhatTheFilterIsTrueOf) {
   expect_rest();
   Restart();
   expect_rest();
-  // A repeat deletes nothing that came since.
+  // A repeat deletes nothing that was written since.
   Upsert({items[2]});
   ASSERT_OK_AND_ASSIGN(const WriteOutcome repeat,
                        catalog_->DeleteMatching(cheap, "r1"));
@@ -471,7 +471,7 @@ TEST_F(LiveCatalogWritesTest, WritesThatGatherShareOneSync) {
     });
   }
   auto threads = GatherBehindOne(std::move(writes));
-  // None of them is visible, and none is assigned beyond the first.
+  // None of the writes is visible, and only the first has a sequence assigned.
   EXPECT_EQ(catalog_->snapshot()->sequence, 0);
   EXPECT_EQ(catalog_->assigned_sequence(), 1);
   Release();
@@ -509,13 +509,13 @@ TEST_F(LiveCatalogWritesTest, EachWriteOfAGroupHasItsOwnOutcome) {
   EXPECT_EQ(updated.sequence, 5);
   EXPECT_EQ(Stored("a").id, "");
   EXPECT_EQ(KeyOf("c"), 1);
-  // The refused ones took no number, and all went with one sync.
+  // The refused writes took no sequence, and all others shared one sync.
   EXPECT_EQ(catalog_->snapshot()->sequence, 5);
   EXPECT_EQ(SyncCount(), 3);
 }
 
-// Conditions and updates are about what is stored: what a write of the same
-// group is about to store is looked at by the next.
+// Conditions and updates read what is stored, so a write that depends on an
+// earlier write of the same group waits for the next group.
 TEST_F(LiveCatalogWritesTest, AGroupEndsBeforeWhatReadsItsItems) {
   Upsert({MakeItem("a", {1})});  // sequence 1
   absl::Status first;
@@ -571,14 +571,14 @@ TEST_F(LiveCatalogWritesTest, AGroupThatFailsFailsEveryWriteAndShowsNothing) {
         statuses[1] =
             catalog_->Delete(std::vector<std::string>{"b"}, "").status();
       },
-      // Refused for what the first did not do after all.
+      // Not refused on account of the first write, which failed.
       [&] { statuses[2] = UpsertIf(MakeItem("a", {2}), kIfAbsent).status(); },
       [&] {
         statuses[3] =
             catalog_->Import(std::vector{MakeItem("c", {1})}).status();
       },
   });
-  // The one that is being synced succeeds, and then the disk is full.
+  // The write being synced succeeds, then the disk is full.
   {
     MutexLock lock(&disk_->mutex);
     disk_->succeed_count = 1;
@@ -595,7 +595,7 @@ TEST_F(LiveCatalogWritesTest, AGroupThatFailsFailsEveryWriteAndShowsNothing) {
   EXPECT_EQ(KeyOf("b"), 1);
   EXPECT_EQ(Stored("a").id, "");
   Release();
-  // Nothing of it was remembered either.
+  // Its request_id was not remembered either.
   ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome,
                        catalog_->Upsert(std::vector{MakeItem("a", {5})}, "r"));
   EXPECT_EQ(outcome.sequence, 3);
@@ -628,7 +628,7 @@ TEST_F(LiveCatalogWritesTest, AGroupWithoutMemoryShowsNothing) {
   EXPECT_EQ(catalog_->snapshot()->item_count(), 1);
 }
 
-// Not even for the error that says so.
+// Memory is too short even for the error message.
 TEST_F(LiveCatalogWritesTest, WithoutAnyMemoryAWriteIsNotTheLast) {
   const Filter all = Filter::Compare("price", ComparisonKind::kEqual, 1.0);
   Item item = MakeItem("a", {1});
@@ -643,7 +643,7 @@ TEST_F(LiveCatalogWritesTest, WithoutAnyMemoryAWriteIsNotTheLast) {
       befell = WithoutMemoryAt(
           nth, [&] { deleted = catalog_->DeleteMatching(all, "").ok(); },
           /*later_too=*/true);
-      // Else the next one waits for ever.
+      // A write left in the queue would make the next one wait forever.
       ASSERT_EQ(catalog_->waiting_write_count(), 0);
       EXPECT_NE(catalog_->snapshot()->Find("a").has_value(), deleted);
       EXPECT_EQ(catalog_->Upsert(std::vector{item}, "").ok(), !closed);
@@ -657,7 +657,7 @@ TEST_F(LiveCatalogWritesTest, WritesInLineAreRefusedAfterClose) {
     status = catalog_->Delete(std::vector<std::string>{"a"}, "").status();
   }});
   std::thread closer([&] { catalog_->Close(); });
-  // Reads are refused at once, though a write is still being synced.
+  // Reads are refused at once, even while a write is still being synced.
   while (StoredItems(*catalog_, "", 1).ok()) std::this_thread::yield();
   Release();
   closer.join();
@@ -705,8 +705,8 @@ TEST_F(LiveCatalogWritesTest, NoWriteHasABaseThatIsBeingTakenBack) {
   EXPECT_EQ(catalog_->snapshot()->sequence, 2);
 }
 
-// Threads that write at once, each its own items and all of them a shared one,
-// leave what their writes leave in the order of their sequences.
+// Threads write at the same time, each its own items and all of them a shared
+// one. The result is that of the writes in the order of their sequences.
 TEST_F(LiveCatalogWritesTest, ManyThreadsLeaveWhatTheirWritesInOrderLeave) {
   constexpr int kThreads = 8;
   constexpr int kWrites = 200;
@@ -743,7 +743,7 @@ TEST_F(LiveCatalogWritesTest, ManyThreadsLeaveWhatTheirWritesInOrderLeave) {
         }
         if (absl::IsNotFound(outcome.status())) continue;  // an update
         ASSERT_OK(outcome);
-        // Whoever was answered sees it.
+        // A caller whose write was acknowledged sees it.
         ASSERT_GE(catalog_->snapshot()->sequence, outcome->sequence);
         MutexLock lock(&mutex);
         ASSERT_TRUE(by_sequence.emplace(outcome->sequence, done).second);

@@ -45,7 +45,7 @@ class ModelSetTest : public ::testing::Test {
     set_ = *std::move(opened);
   }
   ModelSet& models() { return set_->models(); }
-  // The version given out; 0 after an error.
+  // Returns the assigned version; 0 after an error.
   std::int64_t Create(absl::string_view name, std::uint32_t seed = 1) {
     const auto created = models().Create(name, RandomMultiHeadModel(seed), {});
     EXPECT_OK(created);
@@ -196,7 +196,8 @@ TEST_F(ModelSetTest, ADamagedVersionLeavesTheOthersReadable) {
   Overwrite(std::string("wtext\0\0\0\0\0\0\0\0\2", 14), "not a model");
   Open();
   EXPECT_OK(models().Get("text", 1));
-  // The newest is damaged: an older one is not what was asked for.
+  // The newest version is damaged: an older one must not be returned in its
+  // place.
   for (const std::optional<std::int64_t> version :
        {std::optional<std::int64_t>(2), std::optional<std::int64_t>()}) {
     EXPECT_THAT(models().Get("text", version),
@@ -251,7 +252,7 @@ TEST_F(ModelSetTest, ADamagedFileCostsItsVersionAndWhatUsesIt) {
                                    ModelName{"text", 3}));
 }
 
-// A restart would else project all keys, in memory that there is not.
+// Otherwise a restart would project all keys, in memory that is not there.
 TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
   constexpr std::int64_t kNoRoom = 1 << 20;
   Create("text", 1);
@@ -310,7 +311,7 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
                 ElementsAre(Pair("catalog", "shop"), Pair("model", "text"),
                             Pair("version", "1")));
   }
-  // With room it is made, and made for good.
+  // With enough memory the swap is made, permanently.
   Open();
   {
     ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
@@ -320,7 +321,7 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
   expect(2);
   Open(kNoRoom);
   expect(2);
-  // A model that is gone and was last in use is none to go on with.
+  // A deleted model can't be used, even if it was recorded as the active one.
   ASSERT_OK(set_->DeleteModel({"text", 1}));
   set_ = nullptr;
   {
@@ -331,7 +332,8 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
   }
   Open();
   expect(2);
-  // Nor would it be if it came back.
+  // The record of the active model was replaced, so the deleted model would not
+  // be used even if it came back.
   set_ = nullptr;
   ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(directory_ / "data"));
   ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
@@ -340,7 +342,7 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
   EXPECT_EQ(active, (ModelName{"text", 2}));
 }
 
-// Which files are left over can't be told then.
+// While a record is damaged, nobody can tell which files are left over.
 TEST_F(ModelSetTest, NoModelFilesAreRemovedWhileARecordIsDamaged) {
   Create("text", 1);
   Create("text", 2);
@@ -427,7 +429,7 @@ TEST(ModelSetFaultTest, WhatTheStoreRefusesIsNotServed) {
       models->Delete({"text", 1}),
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk full")));
   EXPECT_EQ(models->List({}, 10).size(), 1u);
-  // The one that failed may be on the disk: its number is not given out again.
+  // The failed record may be on the disk, so its number is not assigned again.
   store.status = absl::OkStatus();
   ASSERT_OK_AND_ASSIGN(const auto next,
                        models->Create("text", RandomBilinearModel(1), {}));
@@ -453,7 +455,7 @@ TEST(ModelSetFaultTest, WithoutMemoryWhatIsStoredIsWhatIsServed) {
   }
 }
 
-// So that of two that fit, but not together, one is refused.
+// If two models fit separately but not together, one of them is refused.
 TEST(ModelSetFaultTest, AModelIsCountedWhileItIsStored) {
   MemoryBudget budget({});
   FailingStore store;
@@ -478,7 +480,7 @@ TEST(ModelSetFaultTest, VersionsAreLimited) {
                        ModelSet::Open(&store, &Clock::System()));
   ASSERT_OK_AND_ASSIGN(const auto last,
                        models->Create("text", RandomBilinearModel(1), {}));
-  // Nothing was noted, but versions up to here are there.
+  // No last version is recorded, but versions up to 998 are there.
   EXPECT_EQ(last->name.version, 999);
   const auto over = models->Create("text", RandomBilinearModel(1), {});
   EXPECT_THAT(over, StatusIs(absl::StatusCode::kResourceExhausted,

@@ -1,4 +1,4 @@
-// Segments that are sealed, merged and trained anew while writes go on.
+// Segments that are sealed, merged and retrained while writes continue.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ class SealingTest : public CatalogFixture {
  protected:
   static constexpr int kDim = 8;
 
-  // Writes never settle but where a test waits for it.
+  // Writes settle only when a test waits for it.
   void SetUp() override {
     CatalogSchema schema = OneFieldSchema(kDim);
     schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -36,7 +36,7 @@ class SealingTest : public CatalogFixture {
     OpenCatalog(schema, options);
   }
 
-  // Items PREFIX0, PREFIX1, ...
+  // Returns items PREFIX0, PREFIX1, ...
   static std::vector<Item> Items(const std::string& prefix, int count,
                                  std::uint64_t seed, float shift = 0) {
     std::vector<Item> items = RandomItems(count, kDim, seed);
@@ -47,7 +47,7 @@ class SealingTest : public CatalogFixture {
     return items;
   }
 
-  // In batches, as imports come.
+  // Writes in batches, as imports do.
   void Write(const std::vector<Item>& items) {
     for (std::size_t i = 0; i < items.size(); i += 500) {
       ASSERT_OK(catalog_->Import(std::span(items).subspan(
@@ -116,8 +116,8 @@ TEST_F(SealingTest, FullSegmentsAreSealedByTheOneTraining) {
     }
   }
   EXPECT_THAT(Ids(), SizeIs(18000));
-  // Once all is settled they are one; there are three times the keys, which is
-  // worth new lists.
+  // After writes settle, the segments become one. It has three times the keys,
+  // enough to learn new lists.
   catalog_->AwaitIndexes();
   ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
   const IvfIndex* merged = IvfOf(catalog_->snapshot()->segments[0]);
@@ -127,7 +127,8 @@ TEST_F(SealingTest, FullSegmentsAreSealedByTheOneTraining) {
 
 // Each segment draws keys for its own share of the precision.
 TEST_F(SealingTest, SeveralSegmentsMeetAPrecisionWithoutAScanOfAll) {
-  // Of keys so long that codes are read of 4,096, and not all floats.
+  // Keys long enough that codes are read from 4,096 keys on, instead of all
+  // floats.
   constexpr std::int64_t kLongDim = 65;
   CatalogSchema schema = OneFieldSchema(kLongDim);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -155,7 +156,7 @@ TEST_F(SealingTest, SeveralSegmentsMeetAPrecisionWithoutAScanOfAll) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
     estimated += answer.returned_mass.method == MassMethod::kEstimate ? 1 : 0;
   }
-  // How far draws differ is itself a matter of chance.
+  // The number of draws needed is itself random.
   EXPECT_GE(estimated, kQueries * 9 / 10);
 }
 
@@ -203,7 +204,7 @@ TEST_F(SealingTest, WhatDiesWhileSegmentsAreSealedStaysDead) {
   EXPECT_EQ(Ids(), expected);
 }
 
-// The shortlist of many segments is that of the one they become.
+// The shortlist of many segments equals that of the segment they become.
 TEST_F(SealingTest, SealedSegmentsAnswerAsOneDoes) {
   Write(Items("a", 8000, 1));
   catalog_->AwaitIndexes();
@@ -240,13 +241,13 @@ TEST_F(SealingTest, GrowingRowsAreScoredByTheirLists) {
   const std::int64_t of_growing = scored_count() - of_sealed;
   EXPECT_GT(of_growing, 0);
   EXPECT_LT(of_growing, kCount / 2);
-  // What is to be certain scores them all.
+  // A guaranteed recall scores every key.
   query.recall = 1;
   EXPECT_EQ(scored_count(), 8000 + kCount);
 }
 
-// A merge of all takes seconds, in which every query would score what is not
-// sealed key by key.
+// A merge of everything takes seconds, during which every query would score
+// unsealed keys one by one.
 TEST_F(SealingTest, NoSealWaitsForAMerge) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
@@ -260,7 +261,7 @@ TEST_F(SealingTest, NoSealWaitsForAMerge) {
   EXPECT_THAT(Ids(), SizeIs(13000));
 }
 
-// What another catalog builds anew takes any time while cores are busy, and
+// Another catalog's rebuild may take arbitrarily long while cores are busy, and
 // without an index every query scores all keys.
 TEST_F(SealingTest, NoFirstIndexWaitsForALongTask) {
   std::promise<void> go;
@@ -271,7 +272,7 @@ TEST_F(SealingTest, NoFirstIndexWaitsForALongTask) {
   catalog_->AwaitIndexes();
   ASSERT_OK(catalog_->merge_status());
   EXPECT_TRUE(IsSealed(0));
-  // From now on it waits like others.
+  // Once there is an index, later builds wait like others.
   std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
   fields[0].index_kind = IndexKind::kPq;
   SetDefaults(fields, {NamedModel()});
@@ -285,11 +286,11 @@ TEST_F(SealingTest, OnlyWhatIsBehindAMergeIsSealed) {
   std::promise<void> go;
   background_.Add(nullptr, absl::ZeroDuration(),
                   [gone = go.get_future().share()] { gone.wait(); });
-  // Less than is sealed.
+  // Fewer rows than a seal takes.
   Write(Items("b", 1500, 2));
   const auto snapshot = catalog_->snapshot();
   ASSERT_THAT(snapshot->segments, SizeIs(3));
-  // All of them as they would be if none grew.
+  // A copy with more segments, as if none were still growing.
   Snapshot full = *snapshot;
   full.segments.push_back(full.segments[1]);
   full.segments.push_back(full.segments[1]);
@@ -312,7 +313,7 @@ TEST_F(SealingTest, OnlyWhatIsBehindAMergeIsSealed) {
   go.set_value();
 }
 
-// Merges that take long must not leave queries with ever more segments.
+// A long merge must not leave queries with ever more segments.
 TEST_F(SealingTest, OfManySealedSegmentsTheSmallestAreMergedBesideAMerge) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
@@ -325,7 +326,7 @@ TEST_F(SealingTest, OfManySealedSegmentsTheSmallestAreMergedBesideAMerge) {
                 static_cast<std::uint64_t>(i) + 2));
     WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
   }
-  // And what still grows.
+  // The two more are the segment being merged and the one that still grows.
   WaitFor(
       [&] { return catalog_->snapshot()->segments.size() <= kManySealed + 2; });
   go.set_value();
@@ -346,21 +347,22 @@ TEST_F(SealingTest, TheFewestRowsOfManySegmentsAreMerged) {
   const MergePlan plan = PlanSeal(full, nullptr, nullptr);
   EXPECT_EQ(plan.first, 4);
   EXPECT_EQ(plan.end, 8);
-  // Seven behind the first are not many, nor are they behind what is merged.
+  // Seven segments behind the first are too few, as are those behind the
+  // segment being merged.
   EXPECT_FALSE(
       PlanSeal(full, nullptr, full.segments[1].segment.get()).needed());
   full.segments.pop_back();
   EXPECT_FALSE(PlanSeal(full, nullptr, nullptr).needed());
 }
 
-// Queries would look for their lists in two trainings.
+// Otherwise queries would search the lists of two trainings.
 TEST_F(SealingTest, WhatWasSealedBesideATrainingGoesToItsListsAtOnce) {
   Write(Items("a", 12000, 1));
   catalog_->AwaitIndexes();
   Write(Items("b", 5000, 2));
   WaitFor([&] { return IsSealed(1); });
   const auto before = catalog_->snapshot();
-  // Once they have settled, that many are worth new lists.
+  // Once writes settle, this many keys are enough to learn new lists.
   Write(Items("c", 6000, 3));
   catalog_->AwaitIndexes();
   const auto after = catalog_->snapshot();
@@ -387,8 +389,8 @@ TEST_F(SealingTest, WhatWasSealedBesideATrainingGoesToItsListsAtOnce) {
   EXPECT_FALSE(PlanMerge(mixed, mixed.models, nullptr, false).needed());
 }
 
-// Small ones are not worth merging all; a merge that is scheduled for them
-// finds that writes have settled.
+// Small segments don't justify merging everything; a merge scheduled for them
+// may find that writes have settled.
 TEST_F(SealingTest, WhatIsMergedAmongWritesIsMergedOnceTheySettle) {
   Write(Items("a", 12000, 1));
   catalog_->AwaitIndexes();
@@ -407,7 +409,7 @@ TEST_F(SealingTest, WhatIsMergedAmongWritesIsMergedOnceTheySettle) {
   }
 }
 
-// Whatever is sealed and dies while all is built anew.
+// Rows are sealed and deleted while everything is rebuilt.
 TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
   Write(Items("a", 5000, 1));
   catalog_->AwaitIndexes();
@@ -440,8 +442,8 @@ TEST_F(SealingTest, SealsAndMergesAtOnceLoseNothing) {
   EXPECT_THAT(catalog_->snapshot()->segments, SizeIs(1));
 }
 
-// Each is made before the other is published, and the second published into a
-// snapshot that it was not made from.
+// A seal and a merge are both built before either is published, so the second
+// is published into a snapshot that it was not built from.
 class PublicationOrderTest : public SealingTest,
                              public ::testing::WithParamInterface<bool> {};
 
@@ -449,7 +451,7 @@ TEST_P(PublicationOrderTest, ASealAndAMergeAreBothThereInTheEnd) {
   const bool seal_comes_first = GetParam();
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
-  // Fewer than are sealed: the merge makes one segment of three.
+  // Fewer rows than a seal takes: the merge makes three segments one.
   Write(Items("c", 1500, 3));
   ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(3));
   std::multiset<std::string> expected = Ids();
@@ -470,7 +472,7 @@ TEST_P(PublicationOrderTest, ASealAndAMergeAreBothThereInTheEnd) {
     for (const std::string& id : ids) expected.erase(id);
     EXPECT_EQ(Ids(), expected);
   };
-  // Of what is merged and of what is sealed; and one of each has a new row.
+  // Rows of the merge and of the seal; one item of each is also rewritten.
   lose({"a0", "a5999", "b0", "b2"});
   Upsert({MakeItem("a1", std::vector<float>(kDim, 9)),
           MakeItem("b1", std::vector<float>(kDim, 8))});
@@ -504,7 +506,7 @@ TEST_F(SealingTest, DriftedKeysAreLearnedAnew) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
   const auto training = IvfOf(catalog_->snapshot()->segments[0])->training();
-  // Fewer than would be worth it for their number.
+  // Too few keys to retrain on account of their number.
   Write(Items("b", 2500, 2, /*shift=*/30));
   catalog_->AwaitIndexes();
   const IvfIndex* index = IvfOf(catalog_->snapshot()->segments[0]);
@@ -524,7 +526,7 @@ class TwoFieldSealingTest : public SealingTest {
     OpenCatalog(schema, options);
   }
 
-  // With keys in one field, and in the other none.
+  // Items with keys in one field and none in the other.
   static std::vector<Item> OfField(std::size_t field, std::vector<Item> items) {
     for (Item& item : items) {
       item.keys.resize(2);
@@ -545,13 +547,13 @@ TEST_F(TwoFieldSealingTest, FewKeysOfAFieldTrainNoOther) {
   WriteAndAwait(0, Items("a", 6000, 1));
   WriteAndAwait(1, Items("b", 20, 2));
   const auto training = Training();
-  // Less than a quarter of them, then several times as many.
+  // Less than a quarter of the keys, then several times as many.
   for (int i = 0; i < 17; ++i) Delete({"b" + std::to_string(i)});
   catalog_->AwaitIndexes();
   EXPECT_EQ(Training(), training);
   WriteAndAwait(1, Items("c", 100, 3));
   EXPECT_EQ(Training(), training);
-  // So many are worth it.
+  // This many keys justify retraining.
   WriteAndAwait(1, Items("d", 1200, 4));
   EXPECT_NE(Training(), training);
 }
@@ -561,7 +563,7 @@ TEST_F(TwoFieldSealingTest, FewKeysThatDriftTrainNoOtherField) {
   WriteAndAwait(0, Items("a", 6000, 1));
   const auto training = Training();
   Write(OfField(1, Items("c", 4, 3, /*shift=*/30)));
-  // So many that all becomes one.
+  // Enough keys that all segments are merged into one.
   WriteAndAwait(0, Items("d", 1100, 4));
   ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
   // They are in lists of others, far from their means.
