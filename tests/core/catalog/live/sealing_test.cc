@@ -571,7 +571,7 @@ TEST_F(TwoFieldSealingTest, FewKeysThatDriftTrainNoOtherField) {
   EXPECT_EQ(Training(), training);
 }
 
-// Rows that were written beside it lie in the lists of before.
+// Rows written during the training lie in the lists of the old one.
 TEST_F(SealingTest, WhatIsWrittenAfterATrainingGoesToItsLists) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
@@ -588,7 +588,7 @@ TEST_F(SealingTest, WhatIsWrittenAfterATrainingGoesToItsLists) {
   };
   auto before = write_one();
   WaitFor([&] { return training_of(*(before = write_one())) != training; });
-  // The one before may have come just before the new lists.
+  // The previous write may have come just before the new lists.
   const auto after = write_one();
   ASSERT_EQ(training_of(*after), training_of(*before));
   EXPECT_EQ(after->segments.back().segment->indexes[0]->training(),
@@ -596,7 +596,7 @@ TEST_F(SealingTest, WhatIsWrittenAfterATrainingGoesToItsLists) {
   trained.get();
 }
 
-// They lie in lists before the write is logged.
+// The rows are put into lists before the write is logged.
 TEST_F(SealingTest, RowsOfAFailedWriteAreSeenByNobody) {
   Write(Items("a", 6000, 1));
   catalog_->AwaitIndexes();
@@ -612,7 +612,7 @@ TEST_F(SealingTest, RowsOfAFailedWriteAreSeenByNobody) {
       const auto answer = Ask(query);
       ASSERT_OK(answer);
       EXPECT_LE(answer->scored_count, count);
-      // Of the last list, few.
+      // Only a few of the last list are missing.
       EXPECT_GT(answer->scored_count, count - 200);
       EXPECT_EQ(answer->eligible_count, count);
     }

@@ -1,6 +1,6 @@
-// A process that is killed while it makes, restores, imports or deletes a
-// snapshot, at each rename and each write of a log: there is a whole snapshot
-// or none, a whole catalog or none, and nothing else.
+// Kills a process while it makes, restores, imports or deletes a snapshot, at
+// each rename and each write of a log. A snapshot or catalog is then there as a
+// whole or not at all, and nothing else is left.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -40,7 +40,7 @@ class StoredSnapshotsKillTest : public ::testing::Test {
  protected:
   using Operation = std::function<absl::Status(CatalogSet&)>;
 
-  // A catalog "shop" and a snapshot "s1" of it, and its bytes.
+  // Makes a catalog "shop", a snapshot "s1" of it, and the snapshot's bytes.
   void SetUp() override {
     auto set = Open();
     ASSERT_OK_AND_ASSIGN(const auto created,
@@ -62,8 +62,8 @@ class StoredSnapshotsKillTest : public ::testing::Test {
     return *std::move(set);
   }
 
-  // Runs the operation in a process that dies when it comes by the fail point
-  // the count-th time. False if it came to its end.
+  // Runs the operation in a process that dies when it reaches the fail point
+  // for the count-th time. Returns false if the process finished.
   bool KilledIn(const Operation& operation, const std::string& fail_point,
                 int count) {
     const pid_t child = fork();
@@ -84,7 +84,7 @@ class StoredSnapshotsKillTest : public ::testing::Test {
     return false;
   }
 
-  // Everything that is there is whole; then all but the shop is taken away.
+  // Checks that everything present is whole, then removes all but the shop.
   void CheckAndTidy() {
     auto set = Open();
     EXPECT_FALSE(fs::exists(directory_ / "snapshots/.partial"));
@@ -115,7 +115,8 @@ class StoredSnapshotsKillTest : public ::testing::Test {
     }
   }
 
-  // At every step-th time that a fail point is come by, one after the other.
+  // Kills the operation in turn at every step-th time that it reaches a fail
+  // point.
   void KillEverywhere(const Operation& operation, int step = 1,
                       const std::function<void()>& prepare = nullptr) {
     for (const char* point : {"file.before_rename", "file.after_rename",
@@ -141,7 +142,7 @@ TEST_F(StoredSnapshotsKillTest, WhileOneIsMade) {
     LongWork work;
     return set.CreateSnapshot("shop", "s2", work).status();
   });
-  // The record, the manifest and the directory, before and after.
+  // Before and after each of the record, the manifest and the directory.
   EXPECT_GE(kill_count_, 6);
 }
 
@@ -150,7 +151,8 @@ TEST_F(StoredSnapshotsKillTest, WhileOneIsRestored) {
     LongWork work;
     return set.RestoreSnapshot({"shop", "s1"}, "old", work).status();
   });
-  // At least CURRENT and a manifest are copied; the uid and the record written.
+  // At least CURRENT and a manifest are copied, and the uid and the record
+  // written.
   EXPECT_GE(kill_count_, 8);
 }
 

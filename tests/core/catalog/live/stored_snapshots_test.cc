@@ -1,5 +1,5 @@
 // Snapshots of catalogs: taken, verified, restored, exported and imported while
-// the catalogs serve; damaged ones are refused.
+// the catalogs serve. Damaged snapshots are refused.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -45,7 +45,8 @@ std::string ReadAll(const fs::path& path) {
   return bytes.str();
 }
 
-// In place of the file, whose bytes others may share by a link.
+// Replaces the file instead of overwriting it, as hard links may share its
+// bytes.
 void Replace(const fs::path& path, const std::string& bytes) {
   fs::remove(path);
   std::ofstream(path, std::ios::binary) << bytes;
@@ -133,7 +134,7 @@ class StoredSnapshotsTest : public ::testing::Test {
     }
     return names;
   }
-  // Nothing is half-made.
+  // Expects no half-made snapshots.
   void ExpectNoDrafts() {
     const fs::path partial = directory_ / "snapshots/.partial";
     EXPECT_TRUE(!fs::exists(partial) || fs::is_empty(partial));
@@ -160,11 +161,11 @@ TEST_F(StoredSnapshotsTest, ComesBackItemForItemAsAnotherCatalog) {
   EXPECT_EQ(ItemsOf(*shop_).size(), 150u);
   EXPECT_NE(old->record().uid, shop_->record().uid);
   EXPECT_EQ(old->record().schema, shop_->record().schema);
-  // What a request_id did is remembered.
+  // The outcome of a request_id is remembered.
   ASSERT_OK_AND_ASSIGN(const WriteOutcome again,
                        old->Upsert(MakeItems(0, 100), "first"));
   EXPECT_EQ(again.sequence, manifest.sequence);
-  // Both go their own way, also after a restart.
+  // Both catalogs change independently, also after a restart.
   ASSERT_OK(old->Upsert(MakeItems(500, 501), ""));
   ASSERT_OK(shop_->Delete(std::vector<std::string>{"item-00000"}, ""));
   old = nullptr;
@@ -263,7 +264,7 @@ TEST_F(StoredSnapshotsTest, IsNotRestoredPastTheMemoryLimit) {
   EXPECT_EQ(set_->List("", 10).size(), 1u);
 }
 
-// It reserved no memory for them.
+// The restore must not reserve memory for keys that find no file.
 TEST_F(StoredSnapshotsTest, IsNotRestoredWhereItsKeysFindNoFiles) {
   CatalogSchema schema = OneFieldSchema(2);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -328,7 +329,7 @@ TEST_F(StoredSnapshotsTest, EveryDamagedFileIsRefusedByName) {
           << how;
       EXPECT_EQ(ReasonOf(restored.status()), "SNAPSHOT_DAMAGED") << how;
     };
-    // The first, the last and one of each 16th.
+    // The first byte, the last, and one in each sixteenth.
     for (std::size_t i = 0; i <= 16; ++i) {
       std::string damaged = bytes;
       const std::size_t at = std::min(bytes.size() - 1, bytes.size() * i / 16);
@@ -352,7 +353,7 @@ TEST_F(StoredSnapshotsTest, EveryDamagedFileIsRefusedByName) {
   EXPECT_THAT(Verify("s1"),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("000999.sst")));
   fs::remove(PathOf("s1") / "database" / "000999.sst");
-  // Nothing of all that has changed anything.
+  // None of this has changed anything.
   EXPECT_OK(Verify("s1"));
   EXPECT_EQ(set_->List("", 10).size(), 1u);
   EXPECT_EQ(ItemsOf(*shop_), items);
@@ -363,7 +364,7 @@ TEST_F(StoredSnapshotsTest, OneDamagedManifestHidesNoOther) {
   Take("s1");
   Take("s2");
   Replace(PathOf("s1") / "MANIFEST", "?");
-  // A snapshot in another's place.
+  // A snapshot under another snapshot's name.
   fs::copy(PathOf("s2"), PathOf("s3"), fs::copy_options::recursive);
   ASSERT_OK_AND_ASSIGN(const SnapshotList list, set_->snapshots().List("shop"));
   EXPECT_THAT(Names(), ElementsAre("shop/s2"));
@@ -375,7 +376,7 @@ TEST_F(StoredSnapshotsTest, OneDamagedManifestHidesNoOther) {
 
 TEST_F(StoredSnapshotsTest, WhatACrashLeavesGoesAtTheNextOpen) {
   Take("s1");
-  // Died before the rename.
+  // Left by a process that died before the rename.
   fs::create_directories(directory_ / "snapshots/.partial/7/database");
   fs::copy(PathOf("s1"), directory_ / "snapshots/.partial/8",
            fs::copy_options::recursive);
@@ -449,7 +450,8 @@ TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
                        HasSubstr("model 'taste' of the snapshot")));
   EXPECT_THAT(set_->models().List({}, 9), IsEmpty());
   EXPECT_THAT(set_->Get("a"), StatusIs(absl::StatusCode::kNotFound, _));
-  // Gone: it becomes the next version. There: it is used.
+  // If the version is gone, the restore creates the next one; if it is there,
+  // the restore uses it.
   for (const char* name : {"a", "b"}) {
     ASSERT_OK_AND_ASSIGN(const auto restored,
                          set_->RestoreSnapshot({"tasted", "s1"}, name, work));
@@ -464,14 +466,14 @@ TEST_F(StoredSnapshotsTest, BringsTheModelsOfTheCatalog) {
   EXPECT_OK(set_->Get("b"));
 }
 
-// Which Create refuses too: it would be built anew at each start.
+// Create refuses such a model too: its index would be rebuilt at each start.
 TEST_F(StoredSnapshotsTest, IsNotRestoredWithAModelThatIndexesCanNotHold) {
   constexpr std::int64_t kRows = 8193;
   MultiHeadProjections heads;
   heads.head_count = 1;
   heads.query = heads.key = {{kRows, 2, std::vector<float>(2 * kRows, 1)}, {}};
   ASSERT_OK(set_->models().Create("long", AttentionModel{heads}, {}));
-  // As releases that did not look left it.
+  // Stored by releases that did not check.
   CatalogRecord record = shop_->record();
   shop_ = nullptr;
   set_ = nullptr;
@@ -490,7 +492,7 @@ TEST_F(StoredSnapshotsTest, IsNotRestoredWithAModelThatIndexesCanNotHold) {
   EXPECT_EQ(set_->models().List({}, 9).size(), 1u);
 }
 
-// There its models were made in another order.
+// On the other server the models were created in another order.
 TEST_F(StoredSnapshotsTest, FieldsKeepTheirModelsWhereTheseAreOtherVersions) {
   CatalogSchema schema = OneFieldSchema(2);
   schema.key_fields[0].score_kind = ScoreKind::kBilinear;
@@ -536,7 +538,7 @@ TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s1'")));
   ASSERT_OK(Import(bytes, "s2"));
   EXPECT_OK(Verify("s2"));
-  // A name that can't be given is refused before the parts come.
+  // An invalid name is refused before any part is sent.
   SnapshotImport taken(&set_->snapshots());
   EXPECT_THAT(taken.Name("", "Bad Name"),
               StatusIs(kInvalid, HasSubstr("name")));
@@ -546,7 +548,7 @@ TEST_F(StoredSnapshotsTest, GoesOutAndComesInWithTheSameBytes) {
       StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr("'s2'")));
   ASSERT_OK_AND_ASSIGN(const auto restored, Restore("s2", "old"));
   EXPECT_EQ(ItemsOf(*restored), items);
-  // Byte by byte, and on another server.
+  // Imported byte by byte, on another server.
   ScratchDirectory elsewhere;
   ASSERT_OK_AND_ASSIGN(const auto other,
                        CatalogSet::Open(elsewhere.path(), {}));

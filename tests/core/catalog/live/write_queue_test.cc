@@ -28,8 +28,8 @@ TEST(WriteQueueTest, ALoneWorkIsHandledAtOnce) {
   EXPECT_EQ(queue.size(), 0);
 }
 
-// Runs `count` works while the first is being handled, and returns how many
-// were handled at a time. Each time at most `most` are.
+// Runs `count` works while the first is being handled. Returns how many were
+// handled at a time, each at most `most`.
 std::vector<std::size_t> HandleBehindAFirst(std::size_t count,
                                             std::size_t most) {
   WriteQueue<Work> queue;
@@ -78,7 +78,8 @@ TEST(WriteQueueTest, ALeaderIsGivenABoundedNumber) {
             (std::vector<std::size_t>{most, 3}));
 }
 
-// As for want of memory: whoever stood behind it must not wait for ever.
+// Memory may run out, for example: works behind the one that threw must not
+// wait forever.
 TEST(WriteQueueTest, AHandleThatThrowsLeavesTheLineToTheNext) {
   WriteQueue<Work> queue;
   std::vector<Work> works(3);
@@ -98,7 +99,7 @@ TEST(WriteQueueTest, AHandleThatThrowsLeavesTheLineToTheNext) {
                   throw std::bad_alloc();
                 }),
       std::bad_alloc);
-  // Else they never end.
+  // If the queue never drained, the threads would never end.
   ASSERT_LT(queue.size(), 4);
   for (std::thread& thread : threads) thread.join();
   for (const Work& work : works) EXPECT_EQ(work.handled_count, 1);

@@ -16,13 +16,13 @@ using ::testing::DoubleNear;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Rounding of a weight: logits err by dim x 2^-24 x |q||k|, which for the
+// Rounding error of a weight: logits err by dim x 2^-24 x |q||k|, which for the
 // 2-d unit-sized vectors here is below 1e-6, and a weight errs by as much.
 constexpr double kTolerance = 1e-6;
 
 class AttendTest : public CatalogFixture {
  protected:
-  // Four compass points with values; queries can be judged by eye.
+  // Four compass points with values, so that answers can be checked by eye.
   void OpenCompass(ScoreKind kind = ScoreKind::kDot) {
     CatalogSchema schema = OneFieldSchema(2, kind);
     schema.value_dim = 3;
@@ -76,8 +76,8 @@ TEST_F(AttendTest, AgreesWithTheReference) {
     }
     const std::vector<double> q(vector.begin(), vector.end());
     const ReferenceAnswer expected = AttendReference(q, keys, keys, kind, 0.7);
-    // |q||k| is below 60 for these; a logit errs by at most
-    // (dim + 3) x 2^-24 x 60 / temperature < 1e-4, a weight by that share.
+    // |q||k| is below 60 for these. A logit errs by at most (dim + 3) x 2^-24 x
+    // 60 / temperature < 1e-4, and a weight by that relative error.
     constexpr double kLogitTolerance = 1e-4;
     ASSERT_EQ(answer.items.size(), 300);
     const auto snapshot = catalog_->snapshot();
@@ -107,7 +107,7 @@ TEST_F(AttendTest, HardIsALookup) {
   EXPECT_THAT(IdsOf(answer), ElementsAre("north"));
   EXPECT_EQ(answer.items[0].weight, 1.0);
   EXPECT_THAT(answer.pooled_value->values, ElementsAre(0, 1, 0));
-  // The mass is that of the soft attention: less than all.
+  // The mass is that of the soft attention, hence below 1.
   EXPECT_LT(answer.returned_mass.value, 1);
   query.result_count = 2;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
@@ -233,7 +233,7 @@ TEST_F(AttendTest, ExamplesCombineAndAreExcluded) {
   OpenCompass();
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
                        Ask(LikeQuery({"east", "north"})));
-  // q = (1, 1); what is left scores -1 each.
+  // q = (1, 1); each remaining item scores -1.
   EXPECT_THAT(IdsOf(answer), ElementsAre("south", "west"));
   EXPECT_EQ(answer.items[0].similarity, -1);
   EXPECT_EQ(answer.eligible_count, 2);
@@ -612,7 +612,7 @@ TEST_F(AttendTest, LooksAtTheInterruptWhileItReadsWhatTheQueryNames) {
     return looks.count;
   };
   const int least = looks_of(LikeQuery({"east"}));
-  // Keys may lie on a disk.
+  // Reading a key may mean reading from a disk.
   EXPECT_GE(looks_of(LikeQuery(std::vector<std::string>(1000, "east"))),
             least + 62);
   std::vector<ItemId> ids = {"north"};

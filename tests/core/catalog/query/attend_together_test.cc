@@ -1,4 +1,4 @@
-// Queries that share passes: each answer is the same bytes as alone.
+// Queries that share passes: each answer has the same bytes as alone.
 #include <atomic>
 #include <bit>
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Everything of an answer but shared_query_count, to the bit.
+// Everything in an answer except shared_query_count, to the bit.
 class Transcript {
  public:
   explicit Transcript(const AttendAnswer& answer) {
@@ -90,7 +90,7 @@ class Transcript {
 
 std::string TranscriptOf(const absl::StatusOr<AttendAnswer>& answer) {
   if (answer.ok()) return Transcript(*answer).text();
-  // What is attached comes in any order.
+  // Attached payloads come in any order.
   return answer.status().ToString(absl::StatusToStringMode::kWithNoExtraData);
 }
 
@@ -99,7 +99,7 @@ class AttendTogetherTest : public CatalogFixture {
   static constexpr int kCount = 3000;
   static constexpr int kDim = 8;
 
-  // Two key fields, one with lists; a sealed segment and a growing one.
+  // Opens two key fields, one with lists, in a sealed and a growing segment.
   void Open() {
     CatalogSchema schema = OneFieldSchema(kDim);
     schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -131,7 +131,7 @@ class AttendTogetherTest : public CatalogFixture {
     return items;
   }
 
-  // Anything that can be asked of the catalog, and some that can't.
+  // Returns any query that can be asked of the catalog, and some invalid ones.
   static AttendQuery RandomQuery(std::mt19937_64& random) {
     const auto one_in = [&](std::uint64_t n) { return random() % n == 0; };
     AttendQuery query =
@@ -217,7 +217,7 @@ TEST_F(AttendTogetherTest, AnswersAreTheBytesOfThoseAlone) {
 
 TEST_F(AttendTogetherTest, QueriesOfASegmentWithADeletedRowSharePasses) {
   Open();
-  // The segment that grows has no lists, so that all depends on the other.
+  // The growing segment has no lists, so everything depends on the sealed one.
   Delete({"item7"});
   const auto snapshot = catalog_->snapshot();
   ASSERT_NE(snapshot->segments[0].dead, nullptr);
@@ -230,7 +230,7 @@ TEST_F(AttendTogetherTest, QueriesOfASegmentWithADeletedRowSharePasses) {
     queries.back().shortlist_count = 20;
     queries.back().recall = 0.9;
   }
-  // Of its own it leaves out few.
+  // Its own deny list excludes only a few.
   queries.back().deny_list = {"item1", "item2"};
   const Interrupt never;
   std::vector<AttendTask> tasks;
@@ -241,7 +241,7 @@ TEST_F(AttendTogetherTest, QueriesOfASegmentWithADeletedRowSharePasses) {
     EXPECT_GT(answers[i]->shared_query_count, 1) << i;
     EXPECT_EQ(TranscriptOf(answers[i]), TranscriptOf(Ask(queries[i]))) << i;
   }
-  // Most of it is left out.
+  // This one excludes most items.
   AttendQuery narrow = queries[0];
   narrow.deny_list.clear();
   for (int i = 0; i < 2 * kCount / 3; ++i) {
@@ -260,7 +260,7 @@ TEST_F(AttendTogetherTest, OneFailureOrInterruptIsItsOwn) {
   const AttendQuery good = VectorQuery(RandomItems(1, kDim, 5)[0].keys[0]);
   AttendQuery misshapen = good;
   misshapen.query = std::vector<float>{1, 2};
-  // Fails only when logits are made of it.
+  // Fails only when its logits are computed.
   AttendQuery overflowing = good;
   overflowing.query = std::vector<float>(kDim, 3e38F);
   const std::atomic<bool> cancelled = true;
@@ -287,8 +287,8 @@ TEST_F(AttendTogetherTest, OneFailureOrInterruptIsItsOwn) {
   EXPECT_TRUE(AttendTogether(*snapshot, {}).empty());
 }
 
-// As of a batch: no more are answered once the caller is gone, though the pass
-// that they shared is over.
+// The same as for a batch: once the caller is gone nothing more is answered,
+// even though the shared pass is over.
 TEST_F(AttendTogetherTest, AnInterruptEndsTheAnswersOfAPass) {
   Open();
   std::atomic<bool> cancelled = false;
@@ -317,7 +317,7 @@ TEST_F(AttendTogetherTest, QueriesThatShareNoPassComeLast) {
   Open();
   const auto snapshot = catalog_->snapshot();
   const AttendQuery quick = VectorQuery(RandomItems(1, kDim, 5)[0].keys[0]);
-  // More than the lists visited hold.
+  // More than the visited lists hold.
   AttendQuery wide = quick;
   wide.result_count = kCount;
   wide.probe_count = 1;

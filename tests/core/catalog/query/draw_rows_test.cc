@@ -1,4 +1,5 @@
-// SAMPLE over a catalog with an index: what is drawn, and what is said of it.
+// SAMPLE over a catalog with an index: which items are drawn, and what the
+// answer states about the draw.
 #include "core/catalog/query/draw_rows.h"
 
 #include <algorithm>
@@ -39,8 +40,8 @@ class DrawRowsTest : public CatalogFixture {
     ASSERT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
   }
 
-  // Random items, of which so many at a time lie about one of them, so that a
-  // query finds its best in few lists.
+  // Random items in groups, each around one of its members, so that a query
+  // finds its best items in few lists.
   static std::vector<Item> ClusteredItems() {
     constexpr int kTogether = 50;
     constexpr float kSpread = 0.5f;
@@ -72,7 +73,7 @@ class DrawRowsTest : public CatalogFixture {
 
   using Weights = std::map<std::string, double>;
 
-  // What is drawn from, by drawing all of it.
+  // Weights of the distribution drawn from, obtained by drawing everything.
   Weights Drawn(AttendQuery query) {
     query.result_count = 10000;
     query.shortlist_count = 10000;
@@ -81,8 +82,8 @@ class DrawRowsTest : public CatalogFixture {
     const absl::StatusOr<DrawnRows> drawn = DrawAll(*snapshot, query);
     EXPECT_OK(drawn);
     if (!drawn.ok()) return weights;
-    // Each draw's weight is its share of what the earlier ones left, which is
-    // summed from the last.
+    // Each draw's weight is its share of what the earlier draws left, which is
+    // summed from the last draw.
     double log_left = 0;
     for (std::size_t d = 0; d < drawn->rows.size(); ++d) {
       const RowAddress row = drawn->rows[d];
@@ -94,7 +95,7 @@ class DrawRowsTest : public CatalogFixture {
     return weights;
   }
 
-  // All that is eligible, by the softmax.
+  // Softmax weights of all eligible items.
   Weights Softmax(AttendQuery query) {
     query.select_kind = SelectKind::kSoft;
     query.seed = std::nullopt;
@@ -113,7 +114,8 @@ class DrawRowsTest : public CatalogFixture {
     return weights;
   }
 
-  // With what a query for few knows: a shortlist of all would know all.
+  // Draws everything with the knowledge of a query for few items: a shortlist
+  // of everything would know every logit.
   absl::StatusOr<DrawnRows> DrawAll(const Snapshot& snapshot,
                                     const AttendQuery& query) {
     AttendQuery soft = query;
@@ -142,7 +144,8 @@ class DrawRowsTest : public CatalogFixture {
     return distance;
   }
 
-  // Of 30 queries of which 95 % hold, fewer than 25 hold once in 305 times.
+  // Of 30 statements that each hold with 95 %, fewer than 25 hold once in 305
+  // times.
   void ExpectStatedDistancesHold() {
     int held = 0;
     for (const double temperature : {0.5, 0.2, 0.1}) {
@@ -160,7 +163,7 @@ class DrawRowsTest : public CatalogFixture {
   }
 };
 
-// Outcomes of these counts, those that are rare together.
+// P-value of the outcomes' counts, with rare outcomes pooled.
 double PValueOf(const std::map<std::string, double>& weights,
                 const std::map<std::string, double>& counts, double total) {
   std::vector<double> probabilities = {0};
@@ -186,7 +189,7 @@ TEST_F(DrawRowsTest, ProbabilitiesSumToOneAndAreThoseOfEachDraw) {
   ASSERT_EQ(drawn.size(), kCount);
   double sum = 0;
   for (const auto& [id, weight] : drawn) sum += weight;
-  // Products of up to 4,000 shares.
+  // Products of up to 4,000 factors.
   EXPECT_NEAR(sum, 1, 4000 * 0x1p-50);
   for (std::int64_t seed = 0; seed < 50; ++seed) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(Query(10, seed)));
@@ -226,7 +229,7 @@ TEST_F(DrawRowsTest, DrawsComeAsOftenAsTheySay) {
     ++second[ids[1]];
   }
   EXPECT_GT(PValueOf(drawn, first, kSlates), kMinPValue);
-  // The second is y after some x: q_y sum over x of q_x / (1 - q_x).
+  // The second draw is y after some x: q_y sum over x of q_x / (1 - q_x).
   double odds = 0;
   for (const auto& [id, weight] : drawn) odds += weight / (1 - weight);
   Weights of_second;
@@ -255,7 +258,7 @@ TEST_F(DrawRowsTest, FirstDrawsAreAsNearToTheSoftmaxAsStated) {
   constexpr int kSlates = 2000;
   constexpr std::size_t kBins = 20;
   const Weights softmax = Softmax(Query(1, 1));
-  // Bins of about one probability, the heaviest items first.
+  // Bins of about equal probability, the heaviest items first.
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [id, weight] : softmax) order.push_back({-weight, id});
   std::sort(order.begin(), order.end());
@@ -285,9 +288,9 @@ TEST_F(DrawRowsTest, FirstDrawsAreAsNearToTheSoftmaxAsStated) {
     statistic += (counts[b] - want) * (counts[b] - want) / want;
     least = std::min(least, probabilities[b]);
   }
-  // Probabilities at this distance make it a noncentral chi-square variable;
-  // the sum of squares of their differences is at most 2 distance^2. Four
-  // deviations above its mean.
+  // Probabilities at this distance make the statistic a noncentral chi-square
+  // variable; the sum of squares of their differences is at most 2 distance^2.
+  // Four deviations above its mean.
   const double noncentrality = kSlates * 2 * distance * distance / least;
   const double degrees = kBins - 1;
   EXPECT_LT(statistic, degrees + noncentrality +
@@ -299,8 +302,8 @@ TEST_F(DrawRowsTest, StatedDistancesHold) {
   ExpectStatedDistancesHold();
 }
 
-// Their codes err alike, and don't make up for each other: 200 different keys,
-// each 20 times.
+// Codes of equal keys err alike, so their errors don't average out: 200
+// different keys, 20 times each.
 TEST_F(DrawRowsTest, StatedDistancesHoldWhereKeysRepeat) {
   std::vector<Item> items = RandomItems(kCount, kDim, 11);
   for (std::size_t i = 200; i < items.size(); ++i) {
@@ -312,7 +315,7 @@ TEST_F(DrawRowsTest, StatedDistancesHoldWhereKeysRepeat) {
 
 TEST_F(DrawRowsTest, OnlyEligibleItemsAreDrawnWhereverTheyLie) {
   Open();
-  // Deleted, replaced, new and denied ones, with a filter.
+  // Deleted, replaced, new and denied items, and a filter.
   std::vector<std::string> deleted;
   for (int i = 0; i < kCount; i += 5) {
     deleted.push_back("item" + std::to_string(i));
@@ -349,7 +352,7 @@ TEST_F(DrawRowsTest, SeedRepeatsADrawAndASmallerCountIsItsPrefix) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer long_answer, Ask(Query(10, 7)));
   const std::vector<std::string> ids = IdsOf(long_answer);
   for (const std::int64_t count : {1, 5, 10}) {
-    // Shortlists are the same, and so what is drawn from.
+    // The shortlists are the same, and so are the distributions drawn from.
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(Query(count, 7)));
     EXPECT_EQ(IdsOf(answer), std::vector(ids.begin(), ids.begin() + count));
     EXPECT_NEAR(answer.slate->distance, long_answer.slate->distance, 1e-12);
@@ -377,7 +380,7 @@ TEST_F(DrawRowsTest, WhatIsScoredWholeIsTheSoftmax) {
   query.mass_method = std::nullopt;
   query.weight_scope = WeightScope::kShortlist;
   EXPECT_TRUE(exact(query));
-  // Few items are scored themselves, in all segments.
+  // A few allowed items are all scored individually, in every segment.
   query.weight_scope = std::nullopt;
   query.allow_list.emplace();
   for (int i = 0; i < 30; ++i) {

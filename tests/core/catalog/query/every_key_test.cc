@@ -1,4 +1,4 @@
-// What no index knows: every key is scored, whatever recall would do.
+// Queries that no index can serve: every key is scored, whatever the recall.
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/random_model.h"
 

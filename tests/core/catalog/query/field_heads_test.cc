@@ -1,4 +1,4 @@
-// Attention of several heads that are key fields, or one field asked twice.
+// Attention of several heads that are key fields, or one field queried twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ TEST_F(FieldHeadsTest, ItemWithoutAKeyWeighsNothingInThatHead) {
   }
 }
 
-// Its weight is 1 in both.
+// The item has weight 1 in both heads.
 TEST_F(FieldHeadsTest, HardSaysWhichFieldEarnedTheItem) {
   AttendQuery query = Query();
   query.select_kind = SelectKind::kHard;
@@ -100,7 +100,8 @@ TEST_F(FieldHeadsTest, HardSaysWhichFieldEarnedTheItem) {
   EXPECT_THAT(answer.items[0].head_weights, ::testing::ElementsAre(1, 1));
 }
 
-// Its logit, which is its weight, is below that of no key.
+// The missing head counts with weight 0, although the other head's logit, which
+// is its weight here, is negative.
 TEST_F(FieldHeadsTest, AHeadWithoutTheItemEarnsNothing) {
   AttendQuery query = Query();
   query.query = std::vector<float>{-3, 0};
@@ -131,7 +132,8 @@ TEST_F(FieldHeadsTest, HeadsMayBringTheirOwnQueries) {
               UnorderedElementsAreArray({"titled", "described", "untitled"}));
 }
 
-// The mean of log weights is beyond floats where a head's are near their end.
+// The mean of log weights exceeds floats where a head's log weights are near
+// their limit.
 TEST_F(FieldHeadsTest, DrawsOfHugeLogitsHaveFiniteProbabilities) {
   Delete({"titled", "described", "neither", "untitled"});
   Upsert({Both("high", {3e38f, 0}, {3e38f, 0}),
@@ -152,8 +154,8 @@ TEST_F(FieldHeadsTest, DrawsOfHugeLogitsHaveFiniteProbabilities) {
   EXPECT_FALSE(std::isnan(answer.slate->log_probability));
 }
 
-// Each first in another head: what they weigh is a sum of the same numbers, in
-// another order.
+// Each item is first in another head, so the weights sum the same numbers in
+// different orders.
 TEST_F(FieldHeadsTest, EqualWeightsAreInTheOrderOfIds) {
   CatalogSchema schema;
   AttendQuery query = VectorQuery({1});
@@ -192,7 +194,7 @@ TEST_F(FieldHeadsTest, EqualWeightsAreInTheOrderOfIds) {
   } while (std::next_permutation(ids.begin(), ids.end()));
 }
 
-// Beside those of scans and samples.
+// In addition to the looks of scans and samples.
 TEST_F(FieldHeadsTest, ManyRowsAreLookedAtBetweenSomeThousand) {
   constexpr int kCount = 5 * 4096;
   disk_ = std::make_shared<FakeDisk>();
@@ -254,9 +256,9 @@ TEST_F(FieldHeadsTest, ManyRowsAreLookedAtBetweenSomeThousand) {
         return MakeAnswer(*snapshot, plan, *std::move(found), looks.interrupt())
             .status();
       });
-      // To sort them.
+      // Sorting the rows takes these looks.
       int least = scoring + 5;
-      // Mean logits of the shortlist, and noise.
+      // So do the mean logits of the shortlist, and the noise.
       if (kind == SelectKind::kSample) {
         least += sampling + (plan.draws_from_catalog() ? 5 : 10);
       }
@@ -274,7 +276,7 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
   query.key_field = "title";
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                    HasSubstr("key_field: got 'title', want")));
-  // By the field that holds the vector.
+  // The error names the field that holds the vector.
   query = Query();
   query.score_kind = ScoreKind::kCosine;
   query.heads[1].query = QueryForm(std::vector<float>{0, 0});
@@ -288,7 +290,7 @@ TEST_F(FieldHeadsTest, BadHeadsAreRefused) {
       Ask(query),
       StatusIs(absl::StatusCode::kInvalidArgument,
                StartsWith("heads[1].query: got a logit that overflows")));
-  // What no head takes from the request is not dropped.
+  // A request value that no head uses is an error, not ignored.
   query = Query();
   for (QueryHead& head : query.heads) {
     head.query = query.query;

@@ -1,4 +1,4 @@
-// Attention of the heads of a catalog's model.
+// Attention by the heads of a catalog's model.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,9 +21,9 @@ using ::testing::SizeIs;
 using ::testing::StartsWith;
 
 // Numbers of the random models and items are below 1 in size. A projected
-// component sums 6 products, a logit 3 of these: below 150 roundings of numbers
-// below 60, 60 x 150 x 2^-24 < 6e-4 at worst and far less in practice; weights
-// err by that share of themselves.
+// component sums 6 products and a logit 3 of these: below 150 roundings of
+// numbers below 60, so 60 x 150 x 2^-24 < 6e-4 at worst and far less in
+// practice. Weights have the same relative error.
 constexpr double kHeadTolerance = 6e-4;
 
 TEST_F(ModelHeadsTest, EachHeadNormalisesAndAnItemWeighsTheMean) {
@@ -96,7 +96,7 @@ TEST_F(ModelHeadsTest, CandidatesAreTheUnionOfTheHeadsShortlists) {
     united.insert(order.begin(), order.begin() + 5);
   }
   ASSERT_GT(united.size(), 5u);
-  // Weights sum to 1 over the union: ask for all of it.
+  // Weights sum to 1 over the union, so ask for all of it.
   query.shortlist_count = 5;
   double mean_of_masses = 0;
   for (const Doubles& weights : all) {
@@ -247,7 +247,7 @@ TEST_F(ModelHeadsTest, IndexedHeadsFindTheSameItems) {
   Upsert(ItemsForModel(4000));
   catalog_->AwaitIndexes();
   EXPECT_EQ(catalog_->index_states()[0].active_kind, IndexKind::kIvf);
-  // Merging took over the projections.
+  // The merge took over the projections.
   EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 4000);
   AttendQuery query = Query();
   query.recall = 1;
@@ -286,7 +286,7 @@ TEST_F(ModelHeadsTest, KeysOfHeadsMayLieOnDisk) {
   schema.key_fields[0].keys_on_disk = true;
   SetDefaults(schema.key_fields, models_);
   catalog_->AwaitIndexes();
-  // Settled: nothing more is wanted.
+  // The catalog has settled: nothing more needs training.
   EXPECT_FALSE(catalog_->index_states()[0].training);
   std::int64_t head_bytes = 0;
   const auto snapshot = catalog_->snapshot();
@@ -303,7 +303,7 @@ TEST_F(ModelHeadsTest, UnnormalisedWeightsThatSumToZeroStillPool) {
   Open(ScoreKind::kDot);
   AttendQuery query = VectorQuery({0, 0, 0, 0, 0});
   query.activation_kind = ActivationKind::kNone;
-  // Logits and so weights are those of b_Q alone; without b_Q all are 0.
+  // Logits, and so weights, come from b_Q alone; without b_Q all are 0.
   AttentionModel plain = *model_.model;
   std::get<MultiHeadProjections>(plain.kind).query.bias.clear();
   query.model = Named(plain, 7);

@@ -1,5 +1,5 @@
-// What answers over an IVF index say of the catalog's attention, held to what
-// bench/mass holds it to: against exact sums in double precision.
+// What answers over an IVF index state about the catalog's attention, under the
+// requirements of bench/mass: compared with exact sums in double precision.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,18 +24,19 @@ namespace {
 
 constexpr int kDim = 16;
 constexpr int kItems = 12000;
-// So many that a sum to a precision is taken from codes.
+// Enough items that a sum to a precision is taken from codes.
 constexpr int kManyItems = 24000;
 constexpr int kClusters = 150;
 constexpr int kQueryCount = 60;
-// Logits are floats of about 1 / temperature.
+// Logits are floats of about 1 / temperature in size.
 constexpr double kTemperatures[] = {0.1, 0.05};
 constexpr double kRounding = 0x1p-20 / 0.05;
-// Of 120 answers of which 95 % hold, fewer than 106 do once in 1,000 times.
+// Of 120 statements that each hold with 95 %, fewer than 106 hold once in 1,000
+// times.
 constexpr int kAnswers = kQueryCount * 2;
 constexpr int kMinHeld = 106;
 
-// One query at one temperature, and the truth.
+// One query at one temperature, and its exact results.
 struct Case {
   std::vector<float> query;
   double temperature = 1;
@@ -62,7 +63,7 @@ struct Case {
 struct Catalog {
   Catalog(IndexKind kind, int item_count)
       : Catalog(kind, item_count, item_count) {}
-  // So many of the keys are different.
+  // `distinct_count` of the keys are different.
   Catalog(IndexKind kind, int item_count, int distinct_count) {
     std::mt19937_64 random(5);
     std::normal_distribution<float> normal;
@@ -177,14 +178,14 @@ const Catalog& ManyItems() {
   return *catalog;
 }
 
-// Keys that err alike, whose codes hold all of them.
+// Few distinct keys: equal keys err alike, and the codes hold all of them.
 const Catalog& FewKeys() {
   static const Catalog* const catalog =
       new Catalog(IndexKind::kPq, kManyItems, 30);
   return *catalog;
 }
 
-// What all cases' answers to `query` come to.
+// Summary of all cases' answers to `query`.
 struct Tally {
   int held = 0;           // by log_partition_interval
   int returned_held = 0;  // by returned_mass
@@ -254,7 +255,7 @@ TEST(MassBarsTest, UnstatedPrecisionIsWhatIsSaid) {
   EXPECT_GE(tally.count_held, kMinHeld);
   EXPECT_EQ(tally.exact, 0);
   EXPECT_LE(Percentile(tally.widths, 0.5), 4 * Percentile(tally.errors, 0.95));
-  // Of what was not scored only the lists are known.
+  // Of the keys that were not scored only the lists are known.
   EXPECT_LE(Percentile(tally.entropy_errors, 0.95), 0.2);
   EXPECT_LE(Percentile(tally.count_errors, 0.95), 0.2);
 }
@@ -279,7 +280,7 @@ TEST(MassBarsTest, StatedPrecisionIsReached) {
   }
 }
 
-// What draws know of the sum of exps they know of the logits too.
+// What draws reveal about the sum of exps, they reveal about the logits too.
 TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
   for (const double precision : {0.02, 0.001}) {
     AttendQuery query;
@@ -292,7 +293,7 @@ TEST(MassBarsTest, StatedPrecisionOfEqualKeysIsReached) {
   }
 }
 
-// Equal keys that come at equal distances: draws must not keep step with them.
+// Equal keys recur at equal distances: draws must not fall into step with them.
 TEST(MassBarsTest, IntervalsHoldWhereKeysRecur) {
   const Catalog recurring(IndexKind::kPq, kManyItems, 1000);
   AttendQuery query;
@@ -305,8 +306,8 @@ TEST(MassBarsTest, IntervalsHoldWhereKeysRecur) {
   EXPECT_EQ(tally.exact, 0);
 }
 
-// A stated method that an index without lists knows nothing for: a pass over
-// its codes tells.
+// An index without lists can't estimate the mass, so a stated method reads its
+// codes.
 TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
   const Catalog hashed(IndexKind::kLsh, kManyItems);
   const Case& c = hashed.cases.front();
@@ -320,8 +321,8 @@ TEST(MassBarsTest, AStatedEstimateIsFromCodesWhereThereAreNoLists) {
   EXPECT_NEAR(*answer.log_partition, c.log_partition, 0.02);
 }
 
-// Keys that are their lists' means have codes that don't err: nothing wanted
-// is no share of that.
+// Codes of keys that equal their lists' means have no error, so no precision is
+// too small for them.
 TEST(MassBarsTest, NoPrecisionIsTooSmall) {
   const Catalog means(IndexKind::kIvf, kManyItems, 8);
   for (const double precision : {1e-160, 1e-200, 1e-300}) {
@@ -339,7 +340,7 @@ TEST(MassBarsTest, NoPrecisionIsTooSmall) {
 TEST(MassBarsTest, BoundsNeverFail) {
   AttendQuery query;
   query.mass_method = MassMethod::kBound;
-  // Without any slack: bounds know of rounding.
+  // No slack: bounds account for rounding.
   const Tally tally = Count(query, 0);
   EXPECT_EQ(tally.held, kAnswers);
   EXPECT_EQ(tally.returned_held, kAnswers);
@@ -348,7 +349,8 @@ TEST(MassBarsTest, BoundsNeverFail) {
   EXPECT_LE(Percentile(tally.widths, 0.5), 1);
 }
 
-// Where what is exact is nearly all, codes leave no room for its rounding.
+// The exactly scored part is nearly everything, so codes leave no slack for its
+// rounding.
 TEST(MassBarsTest, BoundsKnowHowExactLogitsAreRounded) {
   constexpr float kTimes = 4;
   Snapshot snapshot = Items().snapshot;
@@ -420,7 +422,7 @@ TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {
     EXPECT_GE(held, kMinHeld * reachable / kAnswers) << mass;
     std::sort(ratios.begin(), ratios.end());
     EXPECT_LE(Percentile(ratios, 0.5), mass > 0.9 ? 1.25 : 1.1) << mass;
-    // From codes, not from all floats.
+    // Answered from codes, not from all floats.
     EXPECT_LE(exact, kAnswers / 2) << mass;
   }
 }

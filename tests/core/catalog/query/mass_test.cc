@@ -1,4 +1,5 @@
-// What an answer says of the catalog's attention when scans only guess it.
+// What an answer states about the catalog's attention when scans only estimate
+// it.
 #include "core/catalog/query/mass.h"
 
 #include <cmath>
@@ -15,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// A scan of two logits of 0 that guesses the sum with this deviation.
+// A scan of two logits of 0 that estimates the sum with this deviation.
 HeadScan Guess(double deviation) {
   HeadScan scan;
   scan.partition = {.count = 2, .max = 0, .sum = 2, .sum_square = 2};
@@ -63,7 +64,7 @@ TEST(MassTest, MethodIsTheBestThatIsKnown) {
   EXPECT_EQ(bounds.method, MassMethod::kBound);
   EXPECT_NEAR(bounds.below, std::log(0.95), 1e-12);
   EXPECT_NEAR(bounds.above, std::log(2), 1e-12);
-  // An estimate is no wider than what is certain.
+  // An estimate is no wider than the certain bounds.
   const PartitionError estimate = ErrorOf(scan, false);
   EXPECT_EQ(estimate.method, MassMethod::kEstimate);
   EXPECT_EQ(estimate.below, bounds.below);
@@ -85,7 +86,7 @@ TEST(MassTest, PartitionIsNoLessThanWhatWasScoredExactly) {
   EXPECT_EQ(error.above, 3);
   EXPECT_EQ(NotBelow(wide, guess, {0, std::log(2.5)}).below, 0);
   EXPECT_EQ(NotBelow(wide, guess, {}).below, -3);
-  // Floats that sum to what they say are no proof.
+  // Floats whose sum matches the stated one prove nothing.
   const PartitionError bounds = {MassMethod::kBound, -0.1, 0.1};
   EXPECT_EQ(NotBelow(bounds, guess, {0, std::log(2)}).below, -0.1);
 }
@@ -103,7 +104,7 @@ TEST(MassTest, SharesComeWithTheirInterval) {
   EXPECT_NEAR(mass.upper_bound, 0.8, 1e-12);
   EXPECT_EQ(masses.InHead({{0, std::log(8)}, {}, {}}, 0).upper_bound, 1);
   EXPECT_NEAR(masses.Greatest()[0].log_sum, std::log(20), 1e-12);
-  // A head of which nothing is known spoils the mean.
+  // A head of unknown mass makes the mean unknown.
   EXPECT_EQ(masses.MeanOf(part).method, MassMethod::kUnknown);
   const MassReader two(
       {{0, std::log(10)}, {5, 0}},
@@ -115,7 +116,7 @@ TEST(MassTest, SharesComeWithTheirInterval) {
   EXPECT_NEAR(mean.upper_bound, 0.65, 1e-12);
 }
 
-// An index that says what it is told to of the keys it scores.
+// An index that reports a preset estimate for the keys it scores.
 class GuessingIndex : public KeyIndex {
  public:
   explicit GuessingIndex(std::shared_ptr<const KeyIndex> index)
@@ -157,11 +158,10 @@ class GuessingIndex : public KeyIndex {
 
 class GuessedMassTest : public CatalogFixture {
  protected:
-  // Item n weighs in proportion to n + 1, n < 9, for the query {1}: the sum is
-  // 45.
+  // Item n < 9 weighs in proportion to n + 1 for the query {1}: the sum is 45.
   void SetUp() override {
     CatalogSchema schema = OneFieldSchema(1);
-    // Of an index that AUTO chose more would be asked.
+    // Not AUTO, which would be asked for more.
     schema.key_fields[0].index_kind = IndexKind::kIvf;
     OpenCatalog(schema);
     std::vector<Item> items;
@@ -240,7 +240,7 @@ TEST_F(GuessedMassTest, BoundSaysItsBounds) {
   EXPECT_NEAR(answer.returned_mass.upper_bound, 17.0 / 40, 1e-6);
   EXPECT_TRUE(answer.complete);
   EXPECT_EQ(answer.entropy_interval->method, MassMethod::kBound);
-  // What certifies nothing is scored whole.
+  // A query that this does not certify is scored exhaustively.
   index_->says = Estimate(1);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, AskGuessing(query));
   EXPECT_EQ(exact.returned_mass.method, MassMethod::kExact);
@@ -258,8 +258,8 @@ TEST_F(GuessedMassTest, SegmentsAddTheirVariancesAndBounds) {
   query.mass_method = MassMethod::kBound;
   index_->says = Bounds(40, 60);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer bound, AskGuessing(query));
-  // The exact half comes with 90 roundings of its logits, of at most log 9, and
-  // that of sums.
+  // The exact half adds 90 roundings of its logits, which are at most log 9,
+  // and the roundings of sums.
   const double rounding = 90 * 0x1p-24 * std::log(9) + 0x1p-18;
   const Interval& interval = *bound.log_partition_interval;
   EXPECT_NEAR(interval.lower_bound, std::log(85), rounding);
@@ -276,7 +276,7 @@ TEST_F(GuessedMassTest, CatalogWeightsTakeWhatPrecisionTheRequestStates) {
   EXPECT_EQ(index_->exhaustive_count, 0);
   EXPECT_NEAR(answer.items[0].weight, 9.0 / 45, 1e-6);
   EXPECT_EQ(answer.returned_mass.method, MassMethod::kEstimate);
-  // Less precise than asked for, or unknown: every key is scored.
+  // If the mass is unknown or less precise than asked for, every key is scored.
   query.mass_precision = 0.01;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer precise, AskGuessing(query));
   EXPECT_EQ(index_->exhaustive_count, 1);
@@ -304,7 +304,7 @@ TEST_F(GuessedMassTest, AStatedEstimateIsNeverUnknown) {
   EXPECT_THAT(AskGuessing(query),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("does not know the mass")));
-  // Whatever it knows will do.
+  // Without a stated precision any estimate is accepted.
   index_->says = Estimate(45);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer vague, AskGuessing(query));
   EXPECT_EQ(vague.returned_mass.method, MassMethod::kEstimate);
@@ -343,7 +343,7 @@ TEST_F(GuessedMassTest, MinMassHoldsAtTheGreatestPartition) {
   query.result_count = 3;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer capped, AskGuessing(query));
   EXPECT_TRUE(capped.result_cap_reached);
-  // Nearly all takes knowing nearly all.
+  // To return nearly all of the mass, nearly all of it must be known.
   query.min_mass = 0.99;
   ASSERT_OK(AskGuessing(query));
   EXPECT_NEAR(index_->goals.mass_precision, 0.0025, 1e-9);

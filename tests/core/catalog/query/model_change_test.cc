@@ -1,5 +1,5 @@
-// A catalog's model changes under its queries, and its keys keep to what either
-// can take.
+// A catalog's model changes under its queries, and keys must stay within what
+// either model can take.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,13 +27,13 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   std::vector<KeyFieldSchema> fields = schema_.key_fields;
   fields[0].model = next.name;
   SetDefaults(fields, {next});
-  // Whichever answers, it answers whole.
+  // Each answer comes from one model as a whole.
   for (int i = 0; i < 20; ++i) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer during, Ask(Query()));
     if (during.model == model_.name) {
       EXPECT_EQ(during.model_output, before.model_output);
     }
-    // Rows that are written meanwhile are there under both.
+    // Rows written meanwhile are visible under both models.
     Upsert({MakeItem("late" + std::to_string(i), {0, 0, 0, 0},
                      {0, 0, 0, 0, 0, 0})});
   }
@@ -45,7 +45,7 @@ TEST_F(ModelHeadsTest, AnotherModelIsSwappedInWhileTheFirstAnswers) {
   EXPECT_FALSE(catalog_->index_states()[0].training);
   EXPECT_NE(after.model_output, before.model_output);
 
-  // As if it had been there from the start.
+  // The result equals that of a catalog created with the new model.
   model_ = next;
   models_ = {next};
   schema_.key_fields[0].model = next.name;
@@ -107,7 +107,7 @@ TEST_F(ModelHeadsTest, TheStoreKnowsAnotherModelBeforeItAnswers) {
   EXPECT_EQ(after.eligible_count, 101);
 }
 
-// It may be deleted as soon as the catalog names the one before again.
+// The new model may be deleted as soon as the catalog names the old one again.
 TEST_F(ModelHeadsTest, AModelThatIsTakenBackWhileItsKeysAreMadeNeverAnswers) {
   Open(ScoreKind::kDot, 3000);
   const auto before = catalog_->snapshot();
@@ -121,7 +121,8 @@ TEST_F(ModelHeadsTest, AModelThatIsTakenBackWhileItsKeysAreMadeNeverAnswers) {
   ASSERT_OK(ArmFailPoint(""));
   catalog_->AwaitIndexes();
   EXPECT_OK(catalog_->merge_status());
-  // Nor was it swapped in, and the first one's keys made anew.
+  // The new model was not swapped in, and the old one's keys were not
+  // recomputed.
   EXPECT_EQ(catalog_->index_states()[0].projected_key_count, 3000);
   const auto after = catalog_->snapshot();
   EXPECT_EQ(after->models[0].name, model_.name);
@@ -131,7 +132,7 @@ TEST_F(ModelHeadsTest, AModelThatIsTakenBackWhileItsKeysAreMadeNeverAnswers) {
     MutexLock lock(&disk_->mutex);
     EXPECT_EQ(disk_->active_models.at("vec"), model_.name);
   }
-  // Rows go where they went.
+  // New rows go to the same segments as before.
   Upsert({MakeItem("late", {0, 0, 0, 0}, {0, 0, 0, 0, 0, 0})});
   EXPECT_EQ(catalog_->snapshot()->segments.size(), before->segments.size());
 }
@@ -167,8 +168,8 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
       EXPECT_TRUE(std::isfinite(component));
     }
   }
-  // A model that stored keys are too great for is not accepted, and writes are
-  // held to what they were.
+  // A model that can't take the stored keys is refused, and the limit on writes
+  // stays as it was.
   AttentionModel huge = RandomMultiHeadModel(5);
   auto& heads = std::get<MultiHeadProjections>(huge.kind);
   for (float& weight : heads.key.weight.data) weight = 1e30f;
@@ -183,8 +184,8 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   Upsert(
       {MakeItem("great", {limit, -limit, limit, -limit}, {1, 1, 1, 1, 1, 1})});
   Delete({"great"});
-  // Writes are held to its limit before it is stored, and no longer if it can't
-  // be.
+  // The new model's limit applies to writes before its record is stored, and no
+  // longer if storing fails.
   const std::vector<Item> greatest = {
       MakeItem("great", {limit, 0, 0, 0}, {1, 1, 1, 1, 1, 1})};
   EXPECT_THAT(catalog_->SetDefaults(
@@ -200,7 +201,7 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   EXPECT_OK(catalog_->Upsert(greatest, ""));
 }
 
-// The index of COSINE knows the norms of normalised keys, which are 1.
+// A COSINE index has only normalised keys, whose norms are 1.
 TEST_F(ModelHeadsTest, TheIndexOfNormalisedKeysHidesNoGreatOnes) {
   CatalogSchema schema = OneFieldSchema(4, ScoreKind::kCosine);
   schema.value_dim = 6;

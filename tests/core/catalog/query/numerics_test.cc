@@ -1,5 +1,5 @@
-// What rounding may do to an answer, for each kind of score, against the same
-// formula in doubles. Run once at each kernel level (CMakeLists.txt).
+// How far rounding may move an answer, for each kind of score, compared with
+// the same formula in doubles. Run once at each kernel level (CMakeLists.txt).
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -24,10 +24,10 @@ constexpr double kDoubleEpsilon = 0x1p-53;
 constexpr ScoreKind kKinds[] = {ScoreKind::kDot, ScoreKind::kScaledDot,
                                 ScoreKind::kCosine};
 
-// Roundings to float that a term of a dot product passes at most, by the order
-// in which the active kernels add (kernels.h): `width` sums side by side, each
-// by one fused rounding a step; after 64 steps a tree over them, and the sum of
-// such blocks. The scalar kernel adds in doubles.
+// The most roundings to float that a term of a dot product passes, in the order
+// in which the active kernels add (kernels.h): `width` parallel sums with one
+// fused rounding a step; after 64 steps a tree over them, then the sum of such
+// blocks. The scalar kernel adds in doubles.
 std::int64_t DotRoundings(std::int64_t dim) {
   const KernelLevel level = ActiveKernelLevel();
   if (level == KernelLevel::kScalar) return 1;
@@ -52,14 +52,14 @@ double C(ScoreKind kind, std::int64_t dim) {
   return 2 * 1.001 * static_cast<double>(roundings);
 }
 
-// What a catalog's log partition adds, as it sums exps in floats: each is off
-// by 2^-21 and by its gap to the greatest logit x 2^-24 (kernels.h), and the
-// weighted mean of gaps is at most the entropy, so at most log n.
+// Error that summing exps in floats adds to a catalog's log partition: each exp
+// is off by 2^-21 and by its gap to the greatest logit x 2^-24 (kernels.h), and
+// the weighted mean of gaps is at most the entropy, so at most log n.
 double CatalogError(std::size_t item_count) {
   return 0x1p-21 + std::log(static_cast<double>(item_count)) * kEpsilon;
 }
 
-// Logits, their log partition and sums of n exps, in doubles.
+// Error of logits, their log partition and sums of n exps in doubles.
 double DoubleError(std::size_t item_count, double greatest_logit) {
   return 4 * (static_cast<double>(item_count) + greatest_logit) *
          kDoubleEpsilon;
@@ -76,7 +76,7 @@ class NumericsTest : public CatalogFixture {
     Upsert(items);
   }
 
-  // All items, weighed over `scope`.
+  // Returns a query for all items, with weights over `scope`.
   AttendQuery AllOf(const std::vector<float>& vector, double temperature,
                     WeightScope scope = WeightScope::kShortlist) {
     AttendQuery query = VectorQuery(vector);
@@ -165,14 +165,14 @@ TEST_F(NumericsTest, LogWeightsAreWithinTheirBound) {
 }
 
 TEST_F(NumericsTest, WeightsAreRightToOneInAHundredThousandWithinTwenty) {
-  // Logits of 20 are floats rounded by 2^-20, three times over; the rest is for
-  // the dot product, however long.
+  // Logits of 20 are floats rounded by 2^-20, three times; the rest is for the
+  // dot product, at any length.
   for (const int dim : {2, 64, 384, 1024, 2048, 8192}) {
     const std::vector<Item> items = RandomItems(100, dim, 5);
     const std::vector<float> vector = RandomItems(1, dim, 6)[0].keys[0];
     for (const ScoreKind kind : kKinds) {
       Open(kind, items);
-      // The greatest logit is 20 in size.
+      // Scales the greatest logit to 20.
       double greatest = 0;
       for (const double logit : Twin(vector, items, kind, 1).logits) {
         greatest = std::max(greatest, std::abs(logit));
@@ -218,8 +218,8 @@ TEST_F(NumericsTest, LogitsOfTenThousandGiveFiniteAnswers) {
         EXPECT_TRUE(std::isfinite(item.weight));
         sum += item.weight;
       }
-      // exp's own error, and logits rounded to floats that the partition and
-      // the weight share.
+      // exp's own error, plus the rounding of logits to floats that the
+      // partition and the weight share.
       EXPECT_NEAR(sum, 1, 2 * CatalogError(items.size()));
       EXPECT_NEAR(answer.items[0].weight, .5, 2 * CatalogError(items.size()));
       EXPECT_NEAR(*answer.log_partition, twin.log_partition,
@@ -236,14 +236,14 @@ TEST_F(NumericsTest, LogitsOfTenThousandGiveFiniteAnswers) {
 }
 
 TEST_F(NumericsTest, AllLogitsAtMinusTenThousandAreUniform) {
-  // No weight is lost, though exp(-1e4) is no number.
+  // No weight is lost, although exp(-1e4) underflows.
   Open(ScoreKind::kDot, {MakeItem("a", {-100}), MakeItem("b", {-100}),
                          MakeItem("c", {-100}), MakeItem("d", {-100})});
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer,
                        Ask(AllOf({100}, 1, WeightScope::kCatalog)));
   for (const AttendedItem& item : answer.items) {
     EXPECT_EQ(item.logit, -1e4f);
-    // log 4 is rounded at 1e4.
+    // log 4 is rounded at a size of 1e4.
     EXPECT_NEAR(item.weight, .25, .25 * 1e4 * 4 * kDoubleEpsilon);
   }
 }
@@ -301,7 +301,8 @@ TEST_F(NumericsTest, TwoTemperaturesGiveTwoAnswers) {
              DoubleError(items.size(), 1e3));
     double greatest_change = 0;
     for (std::size_t i = 1; i < items.size(); ++i) {
-      // Log weights are four times as far apart when it is a quarter as warm.
+      // At a quarter of the temperature, log weights are four times as far
+      // apart.
       const auto gap = [&](const auto& by_id) {
         return std::log(by_id.at(items[i].id).weight /
                         by_id.at(items[0].id).weight);
@@ -316,8 +317,8 @@ TEST_F(NumericsTest, TwoTemperaturesGiveTwoAnswers) {
 }
 
 TEST_F(NumericsTest, ShiftingAllLogitsChangesNothing) {
-  // Keys of signs all have one norm, so that one more component, the same in
-  // all, adds the same to every logit, also under COSINE.
+  // Keys of signs all have the same norm, so one more component that is equal
+  // in all keys adds the same to every logit, also under COSINE.
   constexpr int kDim = 15;
   std::mt19937 random(12);
   std::vector<Item> items;
@@ -335,7 +336,7 @@ TEST_F(NumericsTest, ShiftingAllLogitsChangesNothing) {
     shifted.push_back(shift);
     for (const ScoreKind kind : kKinds) {
       SCOPED_TRACE(absl::StrCat(Name(kind), " by ", shift));
-      // The temperature at which the other components give the same logits.
+      // The temperature at which the other components keep the same logits.
       double temperature = 1;
       if (kind == ScoreKind::kScaledDot) temperature = std::sqrt(15. / 16);
       if (kind == ScoreKind::kCosine) {
@@ -382,7 +383,7 @@ TEST_F(NumericsTest, PermutingItemsPermutesWeights) {
   }
 }
 
-// Weights that models, biases and several heads make, against doubles.
+// Weights from models, biases and several heads, compared with doubles.
 class ModelNumericsTest : public NumericsTest {
  protected:
   void OpenWith(ScoreKind kind, const AttentionModel& model,
@@ -410,8 +411,8 @@ class ModelNumericsTest : public NumericsTest {
     return logits;
   }
 
-  // That the log weights of `query` are those of `logits`, each of which may be
-  // off by `logit_error`.
+  // Expects the log weights of `query` to be those of `logits`, each of which
+  // may be off by `logit_error`.
   void ExpectLogWeights(const AttendQuery& query,
                         const std::vector<Item>& items,
                         const std::vector<double>& logits, double logit_error) {
@@ -435,7 +436,7 @@ class ModelNumericsTest : public NumericsTest {
   }
 };
 
-// The sum of the sizes of weight x component, row by row.
+// Returns the sum of |weight x component|, row by row.
 std::vector<double> Sizes(const Matrix& weight,
                           const std::vector<float>& input) {
   std::vector<double> sizes;
@@ -491,9 +492,9 @@ TEST_F(ModelNumericsTest, AdditiveLogWeightsAreWithinTheirBound) {
     const std::vector<float> vector = random.Vector(kQueryDim);
     const std::vector<Item> items = RandomItems(60, kKeyDim, 24);
     OpenWith(ScoreKind::kAdditive, {network}, items);
-    // W q and U k are dot products; tanh changes by no more than its argument,
-    // and has an error of 2^-21 of its own (kernels.h), and so has its sum
-    // with v.
+    // W q and U k are dot products. tanh changes by no more than its argument;
+    // it has an error of 2^-21 of its own (kernels.h), and so has its weighted
+    // sum with v.
     const std::vector<double> query_sizes = Sizes(network.query_weight, vector);
     double norm = 0;
     for (const float v : network.output_weight) norm += std::abs(v);
@@ -590,7 +591,7 @@ TEST_F(ModelNumericsTest, MultiHeadWeightsAreWithinTheirBound) {
         weights[i] += head_weights[i] / 3;
       }
     }
-    // A mean of weights is off by no more, relatively, than the worst of them.
+    // A mean of weights has at most the relative error of the worst of them.
     const double error =
         std::expm1(2 * 1.001 * roundings * kEpsilon * magnitude * factor +
                    CatalogError(items.size()) + 1e-12);
@@ -638,7 +639,7 @@ TEST_F(BiasNumericsTest, BiasesAddAnErrorOfTheirSize) {
       }
       const double log_partition = TwinLogSumExp(logits);
       const auto got = ByIdOf(Biased(AllOf(vector, 1)));
-      // One more rounding, of the sum: of either part's size.
+      // One more rounding, of the sum: proportional to the size of both parts.
       const double magnitude = Magnitude(vector, items, kind, 1);
       const double bound =
           kEpsilon * ((C(kind, kDim) + 2.002) * magnitude + 2.002 * size) +
@@ -666,7 +667,7 @@ TEST_F(BiasNumericsTest, OneBiasForAllChangesNothing) {
       const auto before = ByIdOf(AllOf(vector, 1));
       const auto after = ByIdOf(Biased(AllOf(vector, 1)));
       const double magnitude = Magnitude(vector, items, kind, 1);
-      // Only the rounding of the shifted sums tells them apart.
+      // The two differ only by the rounding of the shifted sums.
       const double bound =
           2.002 * kEpsilon * (magnitude + std::abs(shift)) +
           2 * DoubleError(items.size(), magnitude + std::abs(shift));
@@ -720,7 +721,7 @@ TEST_F(NumericsTest, ProbabilitiesOfASampleAreTheDefinitions) {
                   !with_replacement);
         if (with_replacement) continue;
         ASSERT_EQ(left.erase(ids[d]), 1u) << "drawn twice";
-        // 1 - exp(-exp(x)) has a slope below .37.
+        // The slope of 1 - exp(-exp(x)) is below .37.
         EXPECT_NEAR(
             std::exp(*item.log_inclusion_given_threshold),
             -std::expm1(-std::exp(logits.at(ids[d]) - twin.log_partition -

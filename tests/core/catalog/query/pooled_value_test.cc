@@ -1,4 +1,4 @@
-// Values pooled over the whole catalog, by an index and by floats.
+// Values pooled over the whole catalog, from an index and from floats.
 #include <cmath>
 #include <limits>
 #include <random>
@@ -12,8 +12,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// One component, so that all can be judged by eye: V is 2, half of Z = 4 is in
-// rows of mean 3 and mean square 10.
+// One component, so that all can be checked by eye: V is 2, and half of Z = 4
+// is in rows of mean 3 and mean square 10.
 PooledPart ThePart() {
   PooledPart part;
   part.error.mean = {3};
@@ -37,7 +37,7 @@ TEST(PooledDeviationTest, AddsUpItsThreeParts) {
   part = ThePart();
   part.error.log_rounding_variance = std::log(0.36);
   EXPECT_NEAR(DeviationOf(part), 0.6 / 4, 1e-12);
-  // What is off as a whole moves V by that share of 3 - 2.
+  // A relative error of the whole sum moves V by that share of 3 - 2.
   part = ThePart();
   part.log_sum_variance = std::log(0.25);
   EXPECT_NEAR(DeviationOf(part), 0.5 / 4, 1e-12);
@@ -56,7 +56,8 @@ TEST(PooledDeviationTest, NothingPooledFromCodesIsNotOff) {
   EXPECT_EQ(RelativeError(1e-6, value), kMinRelativeError);
 }
 
-// As where a sum was beyond what it is kept in: not the surest of values.
+// NaN or infinity, as from a sum that overflowed, must not pass for the most
+// certain value.
 TEST(PooledDeviationTest, WhatIsNoNumberIsNotKnown) {
   constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -74,11 +75,11 @@ TEST(PooledDeviationTest, WhatIsNoNumberIsNotKnown) {
 
 class PooledValueTest : public CatalogFixture {
  protected:
-  // So many that codes are read, and not all floats.
+  // Enough items that codes are read instead of all floats.
   static constexpr int kCount = 11000;
   static constexpr int kDim = 24;
 
-  // Keys around 40 centres, of norm 1.
+  // Returns items with keys of norm 1 around 40 centres.
   std::vector<Item> Items(int count, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     std::normal_distribution<float> normal;
@@ -123,7 +124,8 @@ class PooledValueTest : public CatalogFixture {
     return query;
   }
 
-  // Estimates by the index, held by what they state, most of 40 queries.
+  // Expects most of 40 estimates from the index to be within their stated
+  // errors.
   void ExpectEstimates(double most_stated) {
     constexpr int kQueries = 40;
     int held = 0;
@@ -172,7 +174,7 @@ TEST_F(PooledValueTest, ExactIsWhatIsAskedForAsExact) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, Ask(query));
   EXPECT_EQ(exact.pooled_value->method, MassMethod::kExact);
   EXPECT_EQ(exact.pooled_value->relative_error, 0);
-  // A proof of the results, or bounds of the mass, say nothing of the value.
+  // Proven results or bounds of the mass say nothing about the pooled value.
   query = PoolQuery(1);
   query.recall = 1;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer proven, Ask(query));
@@ -208,7 +210,7 @@ TEST_F(PooledValueTest, SomeValuesAndWritesAfterTheIndexAreEstimated) {
   options.settle_time = absl::Hours(1);
   OpenIvf(kDim, items, options);
   ExpectEstimates(0.05);
-  // A growing segment beside, updates and deletes.
+  // Adds a growing segment, updates and deletes.
   std::vector<Item> more = Items(300, 4);
   for (std::size_t i = 0; i < 100; ++i) more[i].id = items[7 * i].id;
   Upsert(more);
@@ -220,8 +222,7 @@ TEST_F(PooledValueTest, SomeValuesAndWritesAfterTheIndexAreEstimated) {
 }
 
 TEST_F(PooledValueTest, ValuesThatCodesKnowTooLittleOfAreScored) {
-  // A value for each item that has nothing to do with its key, and a mean of
-  // nearly nothing.
+  // Each item's value is independent of its key, and the mean is close to 0.
   std::mt19937_64 random(8);
   std::normal_distribution<float> normal;
   std::vector<Item> items = Items(kCount, 5);
@@ -236,7 +237,8 @@ TEST_F(PooledValueTest, ValuesThatCodesKnowTooLittleOfAreScored) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
     query.scan_mode = ScanMode::kExact;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer exact, Ask(query));
-    // Only the index may answer: it says how little it knows, and is right.
+    // Only the index may answer: its stated error is large, and covers the
+    // truth.
     query.scan_mode = ScanMode::kIndex;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer guess, Ask(query));
     ASSERT_EQ(guess.pooled_value->method, MassMethod::kEstimate);
@@ -252,7 +254,7 @@ TEST_F(PooledValueTest, ValuesThatCodesKnowTooLittleOfAreScored) {
                       ? 1
                       : 0;
   }
-  // Of 95 %, three standard deviations of so many queries.
+  // 95 %, less three standard deviations of this many queries.
   EXPECT_GE(held_count, 88);
   EXPECT_GT(too_little_count, kQueries / 2);
 }

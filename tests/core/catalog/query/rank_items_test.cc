@@ -122,11 +122,11 @@ TEST_F(RankItemsTest, CandidatesMayBeTheShortlistOfAQuery) {
   RankQuery query = Query({}, {"camera"});
   query.candidates = CandidateQuery{{0, 1}, 3};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
-  // By their similarity with the camera.
+  // In order of similarity to the camera.
   EXPECT_THAT(IdsOf(answer), ElementsAre("fins", "goggles", "towel"));
 }
 
-// Whom the towel was sold needs no other.
+// A customer who bought the towel needs no other one.
 TEST_F(RankItemsTest, AQueryLeavesOutEventsUnlessItIsTold) {
   RankQuery query = Query({}, {"towel", "fins", "unknown"});
   query.history.push_back({std::vector<float>{0, 1}, At(0)});
@@ -140,9 +140,9 @@ TEST_F(RankItemsTest, AQueryLeavesOutEventsUnlessItIsTold) {
     std::sort(sorted.begin(), sorted.end());
     return sorted;
   };
-  // Others come in their place.
+  // Other items take their place.
   EXPECT_THAT(ids(), ElementsAre("goggles", "lens", "tripod"));
-  // The fins, at 101, are yet to come.
+  // The event of the fins, at 101, is in the future.
   query.time = At(100);
   EXPECT_THAT(ids(), ElementsAre("fins", "goggles", "lens", "tripod"));
   std::get<CandidateQuery>(query.candidates).exclude_events = false;
@@ -170,7 +170,8 @@ TEST_F(RankItemsTest, AQueryIsMaskedAsAnAttendQueryIs) {
   EXPECT_THAT(IdsOf(answer), ElementsAre("goggles"));
 }
 
-// A query over a catalog without items finds no candidates.
+// A query over a catalog without items finds no candidates, and the rest of the
+// request is checked all the same.
 TEST_F(RankItemsTest, WithoutCandidatesTheRestIsCheckedAllTheSame) {
   RankQuery query;
   query.candidates = CandidateQuery{{0, 1}, 3};
@@ -225,7 +226,7 @@ TEST_F(RankItemsTest, UnknownEventsAreSkippedAndListed) {
   EXPECT_THAT(answer.unknown_item_ids, ElementsAre("gone", "lost"));
   ASSERT_THAT(answer.items[0].events, SizeIs(1));
   EXPECT_EQ(answer.items[0].events[0].index, 1) << "of the request";
-  // None left: zeros, not an error.
+  // No event is left: zeros, not an error.
   ASSERT_OK_AND_ASSIGN(answer, Rank(Query({"camera"}, {"gone"})));
   EXPECT_THAT(answer.items[0].interest, ElementsAre(0, 0));
   EXPECT_EQ(answer.items[0].score, 0);
@@ -251,14 +252,15 @@ TEST_F(RankItemsTest, ValuesMayHaveADimensionOfTheirOwn) {
   RankQuery query = Query({"a"}, {"a"});
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
   EXPECT_THAT(answer.items[0].interest, ElementsAre(1, 2, 3));
-  // No candidate . interest: the logit of the only event, 2 x 2.
+  // candidate . interest is undefined: the score is the only event's logit, 2 x
+  // 2.
   EXPECT_EQ(answer.items[0].score, 4);
   query.history.push_back({std::vector<float>{1, 1}, At(1)});
   EXPECT_THAT(Rank(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                     HasSubstr("history[1].vector")));
 }
 
-// Items with keys of 4 and values of 6, as RandomMultiHeadModel takes them.
+// Items with keys [4] and values [6], as RandomMultiHeadModel takes them.
 std::vector<Item> ItemsForModel() {
   RandomFloats random(7);
   std::vector<Item> items;
@@ -373,7 +375,7 @@ TEST_F(RankItemsTest, InterestsOfAllCandidatesAreLimited) {
   query.candidates = ids;
   query.model = &model;
   query.result_count = 1;
-  // 513 x 65,536 floats are 256 KiB more than the limit.
+  // 513 x 65,536 floats exceed the limit by 256 KiB.
   EXPECT_THAT(Rank(query), StatusIs(absl::StatusCode::kResourceExhausted,
                                     HasSubstr("candidates: got 513")));
   ids.resize(3);
@@ -411,7 +413,7 @@ TEST_F(RankItemsTest, RefusalsNameTheField) {
               q.candidates = CandidateQuery{{1, 2}, 3, {"camera", ""}};
             }),
             "candidates.query.deny_list.ids[1]");
-  // The lens is one more.
+  // The lens is one item too many.
   const CandidateQuery full = {
       {1, 2}, 3, std::vector<ItemId>(kMaxIdListCount, "x")};
   EXPECT_EQ(field([&](RankQuery& q) { q.candidates = full; }),
@@ -421,7 +423,7 @@ TEST_F(RankItemsTest, RefusalsNameTheField) {
         q.candidates = CandidateQuery{{1, 2}, 3, {}, Filter::Exists("none")};
       }),
       "candidates.query.filter_expression.exists");
-  // Of events, not of what they add to the deny list.
+  // The error names the events, not the deny list that they extend.
   EXPECT_EQ(field([](RankQuery& q) {
               q.candidates = CandidateQuery{{1, 2}, 3};
               q.history[0].what = ItemId();

@@ -1,4 +1,4 @@
-// Score kinds with weights of their own, biases, activations.
+// Score kinds with weights of their own, biases and activations.
 #include <cmath>
 
 #include "tests/core/catalog/catalog_fixture.h"
@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// Numbers are below 1 in size; a score sums 5 x 5 products at most: some 40
+// Numbers are below 1 in size; a score sums at most 5 x 5 products: about 40
 // roundings of numbers below 25.
 constexpr double kTolerance = 25 * 40 * 0x1p-24;
 
@@ -150,7 +150,7 @@ TEST_F(ScoresTest, AdditiveMayRunOnTheShortlistOfTheIndex) {
   }
   EXPECT_NEAR(sum, 1, 1e-9);
 
-  // These are the ten best by q . k.
+  // The ten best by q . k.
   AttendQuery dots = query;
   dots.scan_mode = ScanMode::kExact;
   dots.score_kind = ScoreKind::kDot;
@@ -159,7 +159,7 @@ TEST_F(ScoresTest, AdditiveMayRunOnTheShortlistOfTheIndex) {
   query.weight_scope = WeightScope::kCatalog;
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kFailedPrecondition,
                                    HasSubstr("mass of score_kind ADDITIVE")));
-  // What that shortlist can't prove or tell is not promised.
+  // Options that such a shortlist can't guarantee are refused.
   query.weight_scope.reset();
   query.recall = 1;
   EXPECT_THAT(Ask(query),
@@ -250,7 +250,7 @@ TEST_F(BiasTest, NumbersAddToTheLogitTimesTheirFactor) {
   auto items = AskAll(query);
   EXPECT_EQ(items["popular"].logit, 2 + 1.5f + 0.25f);
   EXPECT_EQ(items["plain"].logit, 2);
-  // Similarity is what it was.
+  // The similarity is unchanged.
   EXPECT_EQ(items["popular"].similarity, 2);
   const double z = std::exp(1.75) + 3;
   EXPECT_NEAR(items["popular"].weight, std::exp(1.75) / z, 1e-6);

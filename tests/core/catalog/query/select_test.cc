@@ -1,4 +1,4 @@
-// Choosing what is returned: by mass, or by chance.
+// Choosing what is returned: by mass, or at random.
 #include <cmath>
 #include <map>
 
@@ -14,8 +14,8 @@ using ::testing::UnorderedElementsAre;
 
 class SelectTest : public CatalogFixture {
  protected:
-  // Item n has the logit log(n + 1) for the query {1}: weights are as
-  // 1 : 2 : ... : count.
+  // For the query {1}, item n has the logit log(n + 1), so weights are as 1 : 2
+  // : ... : count.
   void OpenLogs(int count) {
     OpenCatalog(OneFieldSchema(1));
     std::vector<Item> items;
@@ -52,7 +52,8 @@ TEST_F(SelectTest, MinMassIsTheSmallestSet) {
   }
 }
 
-// Floats blur a sum of exps: where all are returned there is nothing to blur.
+// Floats blur a sum of exps, but if everything is returned the mass is exactly
+// 1.
 TEST_F(SelectTest, AllThereIsHasAllTheMass) {
   OpenLogs(30);
   for (const std::int64_t count : {30, 1}) {
@@ -132,7 +133,7 @@ TEST_F(SelectTest, SampleDrawsInProportionToTheCatalogsAttention) {
   }
   EXPECT_LT(chi_square, 16.3);
   EXPECT_NEAR(answer.slate->log_probability, log_probability, 1e-6);
-  // Each item once.
+  // Each item is returned once.
   EXPECT_NEAR(answer.returned_mass.value, 1, 1e-6);
   EXPECT_EQ(answer.slate->scope, WeightScope::kCatalog);
 }
@@ -180,7 +181,7 @@ TEST_F(SelectTest, SeedRepeatsADrawWhereverTheRowsLie) {
   const AttendQuery query = SampleQuery(20, 5);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer before, Ask(query));
   const std::vector<std::string> ids = IdsOf(before);
-  // Rewritten rows lie elsewhere; a restart orders all by id.
+  // Rewritten rows move; a restart orders all rows by id.
   Upsert({LogItem(7), LogItem(2999)});
   ASSERT_OK_AND_ASSIGN(const AttendAnswer rewritten, Ask(query));
   EXPECT_EQ(IdsOf(rewritten), ids);

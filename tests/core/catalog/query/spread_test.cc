@@ -41,8 +41,8 @@ SoftmaxPartition PartitionOf(std::span<const float> logits) {
   return partition;
 }
 
-// Logits of which the first `scored` were scored from floats, the best two
-// among them: what a scan keeps that is proven.
+// Logits, of which the first `scored` were scored from floats. Those include
+// the two best, as in a scan with proven results.
 struct Rows {
   std::vector<float> logits;  // the first two are the best
   std::size_t scored = 2;
@@ -63,7 +63,7 @@ struct Rows {
 
 constexpr PartitionError kKnown = {MassMethod::kBound, 0, 0};
 
-// Of floats' sums, and of the truth's own.
+// Slack for sums of floats, and for the reference's own.
 double SlackOf(double number) { return 1e-4 * (1 + number); }
 
 TEST(SpreadTest, WhatIsExactIsItsOwnInterval) {
@@ -93,7 +93,7 @@ TEST(SpreadTest, NothingIsSharedByNothing) {
   EXPECT_EQ(spread.effective_count_interval.upper_bound, 0);
 }
 
-// Rows that are alike share as evenly as they can.
+// Equal rows share the mass as evenly as possible.
 TEST(SpreadTest, EqualRowsReachTheUpperBounds) {
   Rows rows = {.logits = {2, 1.5, -1, -1, -1, -1, -1, -1}};
   const Truth truth = TruthOf(rows.logits);
@@ -105,7 +105,7 @@ TEST(SpreadTest, EqualRowsReachTheUpperBounds) {
   EXPECT_LT(spread.entropy_interval->lower_bound, truth.entropy - 0.1);
 }
 
-// Rows that are as heavy as they can be beside others that weigh nothing.
+// A few rows as heavy as possible, and others of no weight.
 TEST(SpreadTest, HeavyRowsReachTheLowerBounds) {
   Rows rows = {.logits = {2, 1.5, 1.5, 1.5, -40, -40, -40}};
   const Truth truth = TruthOf(rows.logits);
@@ -117,8 +117,8 @@ TEST(SpreadTest, HeavyRowsReachTheLowerBounds) {
   EXPECT_GT(spread.entropy_interval->upper_bound, truth.entropy + 0.1);
 }
 
-// The best of all lies in a list that was not visited, whose sum is guessed, or
-// else is within what the guess may be off by.
+// The best row lies in a list that was not visited. Its sum is estimated, or
+// else lies within the error of the estimate.
 TEST(SpreadTest, ARowThatWasMissedMayHaveItAll) {
   for (const float missed : {1.0f, 4.0f, 11.0f}) {
     for (const bool is_guessed : {true, false}) {
@@ -155,7 +155,8 @@ TEST(SpreadTest, ARowThatWasMissedMayHaveItAll) {
   }
 }
 
-// Whatever the rows, and wherever in the interval of the partition they are.
+// The intervals hold for any rows, and for any point within the partition's
+// interval.
 TEST(SpreadTest, IntervalsHoldWhereThatOfThePartitionDoes) {
   std::mt19937_64 random(3);
   std::normal_distribution<float> normal;
@@ -166,7 +167,7 @@ TEST(SpreadTest, IntervalsHoldWhereThatOfThePartitionDoes) {
     const auto sharpness =
         static_cast<float>(std::exp(6 * uniform(random) - 2));
     for (float& logit : rows.logits) logit = sharpness * normal(random);
-    // Now and then many that are alike.
+    // Every third trial has many equal rows.
     if (trial % 3 == 0) {
       for (float& logit : rows.logits) {
         logit = std::round(logit / sharpness) * sharpness;
@@ -176,8 +177,8 @@ TEST(SpreadTest, IntervalsHoldWhereThatOfThePartitionDoes) {
                       rows.logits.end(), std::greater<>());
     rows.scored = 2 + random() % (rows.logits.size() - 2);
     HeadScan scan = rows.Scan();
-    // The others are taken for heavier or lighter than they are, and for more
-    // or less alike.
+    // The estimate takes the other rows for heavier or lighter than they are,
+    // and for more or less alike.
     const double factor = std::exp(4 * uniform(random) - 2);
     HeadScan scored = rows.Scan();
     scored.partition =

@@ -17,7 +17,7 @@ namespace {
 using ::testing::ElementsAre;
 using Texts = std::vector<std::string>;
 
-// A value of every type, some edges among them, by a seed.
+// Returns a seeded random value of the type, including some edge cases.
 AttributeValue RandomValue(AttributeType type, std::mt19937_64& random) {
   switch (type) {
     case AttributeType::kBool:
@@ -50,7 +50,7 @@ TEST(AttributeColumnsTest, GiveBackWhatRowsWereGiven) {
   for (RowIndex row = 0; row < kRows; ++row) {
     Attributes attributes;
     for (int attribute = 0; attribute < 12; ++attribute) {
-      // The last attributes come late, or never.
+      // The last attributes appear late, or never.
       if (random() % 3 == 0 || row < 200 * attribute - 1000) continue;
       attributes.emplace_back(
           attribute,
@@ -111,7 +111,7 @@ TEST(AttributeColumnsTest, ReadNumbersInAnyOrder) {
   EXPECT_THAT(numbers, ElementsAre(-1, -2, 0.5, -2));
   columns.ReadNumbers(2, rows, 4, 9, numbers.data());
   EXPECT_THAT(numbers, ElementsAre(9, -1.5, 9, -1.5));
-  // No row has it.
+  // No row has this attribute.
   columns.ReadNumbers(3, rows, 4, 9, numbers.data());
   EXPECT_THAT(numbers, ElementsAre(9, 9, 9, 9));
 }
@@ -163,7 +163,7 @@ TEST(AttributeColumnsTest, ReadersSeePublishedRowsWhileTheWriterAppends) {
 
 // A free slot that is filled while a reader looks at it holds another text.
 TEST(TextDictionaryTest, ATextThatIsNotThereIsNeverFound) {
-  // Small ones: it is soon the same slot.
+  // Small dictionaries, so that the same slot comes up soon.
   constexpr int kDictionaries = 5000;
   constexpr int kTexts = 14;
   std::vector<TextDictionary> dictionaries(kDictionaries);

@@ -63,7 +63,7 @@ TEST(RowTableTest, HoldsAFullCapacityOfIds) {
   }
 }
 
-// Short and long, and more than one chunk of them.
+// Short and long ids, over more than one chunk.
 TEST(RowTableTest, KeepsIdsOfEverySize) {
   constexpr int kRows = 20000;
   RowTable rows(0, kRows);
@@ -79,8 +79,8 @@ TEST(RowTableTest, KeepsIdsOfEverySize) {
   EXPECT_EQ(rows.Find("x", kRows, nullptr), -1);
 }
 
-// What an item costs beside its keys and values: two bytes for where its id is
-// and 4/3 of a slot, and a 64th of three pointers.
+// Cost of an item apart from its keys and values: two bytes for the place of
+// its id, 4/3 of a slot, and a 64th of three pointers.
 TEST(RowTableTest, RowsTakeLittleMoreThanTheirIds) {
   constexpr int kRows = 64000;
   RowTable rows(0, kRows);
@@ -121,7 +121,7 @@ TEST(RowTableTest, HashOfAnIdIsTheSameInEveryProcess) {
   rows.Append("a", {}, {});
   rows.Append("item-000001", {}, {});
   rows.Append("a", {}, {});
-  // XXH3's of 64 bits without a seed, as xxhsum -H3 prints it.
+  // XXH3 of 64 bits without a seed, as xxhsum -H3 prints it.
   EXPECT_EQ(rows.IdHash(0), 0xe6c632b61e964e1fu);
   EXPECT_EQ(rows.IdHash(2), rows.IdHash(0));
   EXPECT_NE(rows.IdHash(1), rows.IdHash(0));

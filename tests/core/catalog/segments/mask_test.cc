@@ -23,8 +23,8 @@ Filter Stock(ComparisonKind kind, std::int64_t value) {
 
 class MaskTest : public CatalogFixture {
  protected:
-  // Items 0 to 9 with key (i, 1), stock i, and every third with a key in the
-  // second field; 3 is deleted, 4 written again (into a later row).
+  // Items 0 to 9 have key (i, 1) and stock i; every third also has a key in the
+  // second field. Item 3 is deleted and 4 rewritten (into a later row).
   void SetUp() override {
     CatalogSchema schema = OneFieldSchema(2);
     schema.key_fields.push_back(schema.key_fields[0]);
@@ -46,7 +46,8 @@ class MaskTest : public CatalogFixture {
     return item;
   }
 
-  // Eligible ids as the masks' bitmaps say, in order; checks the counts.
+  // Returns the eligible ids in order, by the masks' bitmaps; checks the
+  // counts.
   std::vector<std::string> EligibleIds(const Masks& masks) {
     const Snapshot& snapshot = *snapshot_;
     std::vector<std::string> ids;
@@ -76,7 +77,7 @@ class MaskTest : public CatalogFixture {
       if (known) {
         EXPECT_EQ(*known, masks.EligibleCount(s, 0));
       }
-      // Not all items have the other key.
+      // Not all items have a key in the second field.
       const auto known_other = masks.KnownEligibleCount(s, 1);
       EXPECT_EQ(known_other.has_value(),
                 masks[s].allowed == nullptr && masks[s].own == nullptr);
@@ -165,8 +166,8 @@ TEST_F(MaskTest, ABadFilterIsRefused) {
                        HasSubstr("filter_expression.exists")));
 }
 
-// A filtered answer, of any index and any number of segments, is that of a
-// catalog of the passing items alone.
+// A filtered answer, from any index and any number of segments, equals that of
+// a catalog with only the passing items.
 TEST(FilteredAttendTest, IsTheAnswerOfACatalogOfThePassingItems) {
   constexpr int kDim = 8;
   class Catalog : public CatalogFixture {
@@ -205,7 +206,7 @@ TEST(FilteredAttendTest, IsTheAnswerOfACatalogOfThePassingItems) {
     EXPECT_EQ(all.IdsOf(answer), some.IdsOf(expected));
     EXPECT_EQ(answer.eligible_count, 300);
     EXPECT_EQ(answer.scored_count, 300);
-    // Sums of the same 300 terms in another order, of relative error below
+    // Sums of the same 300 terms in another order, with relative errors below
     // 2^-20 (see Kernels::SumExps).
     EXPECT_NEAR(*answer.log_partition, *expected.log_partition, 0x1p-20);
     for (std::size_t i = 0; i < answer.items.size(); ++i) {

@@ -1,4 +1,4 @@
-// Catalogs that come back from the files of their segments.
+// Catalogs that are restored from the files of their segments.
 #include "core/catalog/segments/segment_files.h"
 
 #include <gmock/gmock.h>
@@ -28,12 +28,12 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::SizeIs;
 
-// A live catalog on a disk, and a plain model of what it should hold.
+// A live catalog on a disk, and a simple model of its expected contents.
 class SegmentFilesTest : public ::testing::Test {
  protected:
   static constexpr int kDim = 6;
 
-  // Two key fields, values, attributes.
+  // Two key fields, values and attributes.
   static CatalogSchema RichSchema() {
     CatalogSchema schema = OneFieldSchema(kDim, ScoreKind::kCosine);
     schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -106,7 +106,7 @@ class SegmentFilesTest : public ::testing::Test {
     return item;
   }
 
-  // Items PREFIX0, ...
+  // Writes items PREFIX0, PREFIX1, ...
   void Write(const std::string& prefix, int count) {
     std::vector<Item> items;
     for (int i = 0; i < count; ++i) {
@@ -120,7 +120,8 @@ class SegmentFilesTest : public ::testing::Test {
     for (const std::string& id : ids) expected_.erase(id);
   }
 
-  // 2,500 items whose keys go through a model of two heads, m:1, in its index.
+  // Stores 2,500 items whose keys are projected by the two heads of model m:1
+  // in the index.
   void StoreHeads() {
     CatalogSchema schema = OneFieldSchema(4);
     schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -151,7 +152,8 @@ class SegmentFilesTest : public ::testing::Test {
     EXPECT_EQ(found, expected_);
   }
 
-  // The rows that grow are in the lists that those before them are in.
+  // Expects every key of a growing segment to be in a list of the training
+  // before it.
   static void ExpectInLists(const SegmentView& view, int head) {
     const KeyIndex& index = view.segment->IndexOf(0, head);
     EXPECT_EQ(index.kind(), IndexKind::kFlat);
@@ -189,7 +191,7 @@ class SegmentFilesTest : public ::testing::Test {
     return sink.bytes;
   }
 
-  // The bytes of an answer that does not hang on where rows lie.
+  // Returns the parts of an answer that do not depend on where rows lie.
   std::vector<std::pair<std::string, float>> Answer() {
     AttendQuery query = VectorQuery({1, -1, .5, 2, 0, -.25});
     query.key_field = "vec";
@@ -287,13 +289,13 @@ TEST_F(SegmentFilesTest, WhatAnIndexFromFilesLearnsIsKept) {
     const AttendQuery query = VectorQuery(RandomItem("").keys[0]);
     ASSERT_OK(Attend(*catalog_->snapshot(), query, Interrupt()));
   }
-  // In what others leave of the processor.
+  // Learning runs only in processor time that others leave.
   const SteadyTime end = SteadyAfter(absl::Seconds(120));
   while (learned() == before && SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   ASSERT_NE(learned(), before);
-  // Its file, in place of that of one of the two trainings.
+  // The new file replaces that of one of the two trainings.
   while ((Files() == files || Files().size() != files.size()) &&
          SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(1));
@@ -323,7 +325,7 @@ TEST_F(SegmentFilesTest, WhatCameAfterTheFilesIsReplayed) {
   EXPECT_EQ(catalog_->recovery().replayed_count, 900);
   ExpectAll("restarted");
   ExpectInLists(catalog_->snapshot()->segments.back(), -1);
-  // And what was replayed is replayed again.
+  // Replayed changes are replayed again at the next restart.
   Delete({"a99"});
   Restart();
   ASSERT_OK(catalog_->recovery().files_not_used);
@@ -346,8 +348,7 @@ TEST_F(SegmentFilesTest, ManySegmentsComeBackAsTheyWere) {
     Write("b" + std::to_string(i) + "-", 3000);
     Delete({"a" + std::to_string(i)});
   }
-  // Enough changes to be worth files of the segments that were sealed
-  // meanwhile.
+  // Enough changes to justify writing files of the segments sealed meanwhile.
   for (int i = 0; i < 20; ++i) Write("c", 3000);
   catalog_->AwaitIndexes();
   ASSERT_OK(catalog_->save_status());
@@ -408,7 +409,7 @@ TEST_F(SegmentFilesTest, HeadsComeBack) {
   for (int h = 0; h < 2; ++h) {
     ExpectInLists(catalog_->snapshot()->segments.back(), h);
   }
-  // With another version of the model they are of no use.
+  // The files are useless for another version of the model.
   models_[0].name.version = 2;
   record_.schema.key_fields[0].model.version = 2;
   Restart();
@@ -451,7 +452,7 @@ TEST_F(SegmentFilesTest, KeysOnDiskComeBack) {
   ExpectAll("restarted");
 }
 
-// A restart right after the setting changed, before its index is built anew.
+// Restarts right after the setting changed, before the index is rebuilt.
 TEST_F(SegmentFilesTest, WhereKeysAreKeptMakesNoFileUseless) {
   Open(RichSchema());
   Write("a", 2500);
@@ -466,7 +467,7 @@ TEST_F(SegmentFilesTest, WhereKeysAreKeptMakesNoFileUseless) {
   }
 }
 
-// A catalog and its files as they should be, to be damaged in many ways.
+// A catalog with intact files, to be damaged in many ways.
 class DamagedSegmentFilesTest : public SegmentFilesTest {
  protected:
   void SetUp() override {
@@ -480,7 +481,7 @@ class DamagedSegmentFilesTest : public SegmentFilesTest {
     for (const std::string& name : Files()) good_[name] = ReadAll(name);
   }
 
-  // Everything is there, and the damage is named.
+  // Expects all items to be there, and an error that names the damage.
   void ExpectFound(const std::string& name) {
     Start();
     const Recovery& recovery = catalog_->recovery();
@@ -532,7 +533,7 @@ TEST_F(DamagedSegmentFilesTest, MissingFilesAreFound) {
     std::filesystem::remove(segments_path() + "/" + name);
     ExpectFound(name);
   }
-  // Without a manifest there is nothing to miss.
+  // Without a manifest no file can be missing.
   Repair();
   std::filesystem::remove(segments_path() + "/MANIFEST");
   Start();
@@ -555,7 +556,7 @@ TEST_F(DamagedSegmentFilesTest, AfterDamageFilesAreMadeAgain) {
   ExpectAll("made again");
 }
 
-// The planted bug shows that the checksum is what finds the damage.
+// The injected bug shows that it is the checksum that detects the damage.
 TEST_F(DamagedSegmentFilesTest, ChecksumsAreWhatFindsIt) {
   std::string bad = good_["segment-3"];
   bad[bad.size() - 10] ^= 0x10;  // of a float
@@ -594,8 +595,8 @@ TEST_F(SegmentFilesTest, ALogThatServesNothingIsCut) {
       absl::IsDataLoss(items->ScanChanges(0, [](absl::string_view) {})));
 }
 
-// Deletes merge nothing until they are many; nor does an item before them keep
-// them in the log.
+// Deletes trigger no merge until they are many. An earlier upsert must not keep
+// them in the log either.
 TEST_F(SegmentFilesTest, DeletesAloneDoNotMakeALongLog) {
   max_logged_changes_ = 100;
   Open(RichSchema());
@@ -619,7 +620,7 @@ TEST_F(SegmentFilesTest, DeletesAloneDoNotMakeALongLog) {
   ExpectAll("restarted");
 }
 
-// As of a save that was given up, whose segments were merged since.
+// Left by an abandoned save whose segments have been merged since.
 TEST_F(SegmentFilesTest, FilesThatNobodyWantsGoBeforeOthersAreWritten) {
   Open(RichSchema());
   Write("a", 1500);
@@ -665,7 +666,7 @@ TEST_F(SegmentFilesTest, AFileInTheirPlaceKeepsNothingFromOpening) {
   ExpectAll("once they have a directory");
 }
 
-// By itself: nothing is written or merged meanwhile.
+// Retried without further writes or merges.
 TEST_F(SegmentFilesTest, WhatCouldNotBeWrittenIsWrittenLater) {
   Open(RichSchema());
   Write("a", 100);

@@ -33,7 +33,7 @@ namespace {
 constexpr std::int64_t kDim = 32;
 constexpr std::int64_t kBatch = 1000;
 
-// Keeps no items, so that all that is allocated is the catalog's.
+// Keeps no items, so that all allocated memory is the catalog's.
 class ForgetfulStore : public FakeStore {
  public:
   using FakeStore::FakeStore;
@@ -53,7 +53,7 @@ CatalogSchema SchemaOf(IndexKind kind, bool has_values) {
   return schema;
 }
 
-// Items of a number each. Every other has an opaque value.
+// Returns numbered items from `first` on. Every other one has an opaque value.
 std::vector<Item> ItemsFrom(std::int64_t first, bool has_values) {
   std::mt19937_64 random(static_cast<std::uint64_t>(first));
   std::normal_distribution<float> normal;
@@ -71,14 +71,14 @@ std::vector<Item> ItemsFrom(std::int64_t first, bool has_values) {
   return items;
 }
 
-// What was asked of the allocator and not given back.
+// Bytes allocated and not freed.
 std::int64_t AllocatedBytes() {
   const struct mallinfo2 info = mallinfo2();
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd) +
          MappedBufferBytes();
 }
 
-// Memory of the process that is not a file's.
+// Memory of the process that no file backs.
 std::int64_t AnonymousBytes() {
   malloc_trim(0);
   std::ifstream status("/proc/self/status");
@@ -116,7 +116,7 @@ class WeighedFixture : public CatalogFixture {
     ASSERT_OK(opened);
     catalog_ = *std::move(opened);
   }
-  // What was merged goes when the work on it has ended.
+  // Old segments are freed once the work on them has ended.
   void AwaitMerges() {
     catalog_->AwaitIndexes();
     background_.Remove(catalog_.get());
@@ -138,10 +138,10 @@ class SnapshotMemoryTest : public WeighedFixture,
 };
 
 TEST_P(SnapshotMemoryTest, SumOfPartsIsWhatTheAllocatorGave) {
-  // Segments that grow reserve rows that are not touched yet: memory that the
-  // process asked for, and has not got.
+  // Growing segments reserve rows that are not touched yet: the process has
+  // requested that memory, but does not occupy it.
   const bool grows = GetParam().kind == IndexKind::kFlat;
-  // What a process sets up once is no catalog's.
+  // Excludes what a process sets up once.
   ASSERT_NO_FATAL_FAILURE(
       Open({GetParam().kind, 2 * kBatch, GetParam().has_values}));
   catalog_ = nullptr;
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{IndexKind::kIvf, 20000, true},
                       Case{IndexKind::kLsh, 100000, false},
                       Case{IndexKind::kPq, 100000, false},
-                      // Its graph takes long to build.
+                      // Building the graph takes long.
                       Case{IndexKind::kHnsw, 10000, false}));
 
 struct SparseCase {
@@ -206,7 +206,7 @@ class SparseKeysTest : public WeighedFixture,
 // Memory is taken by pages: those between keys are no more counted than taken,
 // and those that a key is in are whole. 16 MiB of them at most are small.
 TEST_P(SparseKeysTest, SumOfPartsIsWhatTheAllocatorGave) {
-  // What a process sets up once is no catalog's.
+  // Excludes what a process sets up once.
   ASSERT_NO_FATAL_FAILURE(Open({GetParam().dim, kBatch, GetParam().step}));
   catalog_ = nullptr;
   const std::int64_t before = AnonymousBytes();
@@ -273,8 +273,8 @@ TEST_F(SnapshotPartsTest, TextEncodersCount) {
   EXPECT_LE(catalog_->memory().encoders, 1000);
 }
 
-// Before any head has keys; those of the field stay in memory beside them, as
-// queries no longer go there.
+// Counts the keys that heads will have. The field's keys stay in memory with
+// them, because queries no longer read those.
 TEST_F(SnapshotPartsTest, AMergeCountsTheKeysThatAModelWillMake) {
   CatalogSchema schema = OneFieldSchema(4);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
@@ -292,12 +292,12 @@ TEST_F(SnapshotPartsTest, AMergeCountsTheKeysThatAModelWillMake) {
   const AttentionModel model = RandomMultiHeadModel(5);
   const std::int64_t head_dim =
       model.multi_head()->key.weight.row_count / model.head_count();
-  // The field's floats, and those of a head before they are on the disk.
+  // The field's floats, and a head's floats before they are on the disk.
   EXPECT_GE(bytes(model) - without, 1000 * (4 + head_dim) * 4 - 1000 * 20);
   EXPECT_GT(bytes(RandomAdditiveModel(5)), without);
 }
 
-// Of few dimensions it is more than all keys.
+// With few dimensions this takes more memory than all keys.
 TEST_F(SnapshotPartsTest, AMergeCountsWhatTheMassOfListsIsLearnedFrom) {
   CatalogSchema schema = OneFieldSchema(2);
   schema.key_fields[0].index_kind = IndexKind::kIvf;
