@@ -571,7 +571,7 @@ TEST_F(LiveCatalogWritesTest, AGroupThatFailsFailsEveryWriteAndShowsNothing) {
         statuses[1] =
             catalog_->Delete(std::vector<std::string>{"b"}, "").status();
       },
-      // Not refused on account of the first write, which failed.
+      // Its condition is false only on account of the first write, which fails.
       [&] { statuses[2] = UpsertIf(MakeItem("a", {2}), kIfAbsent).status(); },
       [&] {
         statuses[3] =

@@ -326,7 +326,7 @@ TEST_F(SealingTest, OfManySealedSegmentsTheSmallestAreMergedBesideAMerge) {
                 static_cast<std::uint64_t>(i) + 2));
     WaitFor([&] { return UnsealedCount() < 2 * kSealCount; });
   }
-  // The two more are the segment being merged and the one that still grows.
+  // Plus the segment that still grows.
   WaitFor(
       [&] { return catalog_->snapshot()->segments.size() <= kManySealed + 2; });
   go.set_value();
@@ -612,7 +612,7 @@ TEST_F(SealingTest, RowsOfAFailedWriteAreSeenByNobody) {
       const auto answer = Ask(query);
       ASSERT_OK(answer);
       EXPECT_LE(answer->scored_count, count);
-      // Only a few of the last list are missing.
+      // The list that is not visited holds few rows.
       EXPECT_GT(answer->scored_count, count - 200);
       EXPECT_EQ(answer->eligible_count, count);
     }
