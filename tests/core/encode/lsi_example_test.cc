@@ -29,7 +29,7 @@ double Cosine(const Vector& a, const Vector& b) {
   return Dot(a, b) / std::sqrt(Dot(a, a) * Dot(b, b));
 }
 
-// Relative, so that small weights count too.
+// The tolerance is relative, so that small weights count too.
 void ExpectNear(const Vector& got, const Vector& want) {
   ASSERT_EQ(got.size(), want.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
@@ -37,7 +37,7 @@ void ExpectNear(const Vector& got, const Vector& want) {
   }
 }
 
-// The parameter says which columns of V have the other sign.
+// The parameter selects the columns of V whose sign is flipped.
 class LsiExampleTest : public ::testing::TestWithParam<int> {
  protected:
   void SetUp() override {
@@ -66,7 +66,7 @@ class LsiExampleTest : public ::testing::TestWithParam<int> {
     }
   }
 
-  // A person's ratings times V_2, each dimension over s^power.
+  // Returns a person's ratings times V_2, each dimension divided by s^power.
   Vector FoldIn(const Vector& ratings, int power = 0) const {
     Vector folded(kDim);
     for (std::size_t film = 0; film < ratings.size(); ++film) {
@@ -96,7 +96,7 @@ TEST_P(LsiExampleTest, SingularValues) {
     EXPECT_NEAR(svd.s[j], published[j], .00005);
     EXPECT_NEAR(svd.s[j], example_["s"][j].get<double>(), kTolerance);
   }
-  // Columns of U and V, up to a sign common to both.
+  // Columns of U and V, up to a common sign.
   for (std::size_t j = 0; j < 3; ++j) {
     const double sign =
         svd.v[j] * example_["Vt"][j][0].get<double>() > 0 ? 1 : -1;

@@ -28,7 +28,7 @@ EventLog MakeLog(int customer_count, int item_count) {
   return log;
 }
 
-// Each customer buys only among the 10 items of one of four kinds.
+// Each customer buys only among the 10 items of one of four tastes.
 EventLog FourTastes(int customer_count, int events_each) {
   EventLog log = MakeLog(customer_count, 40);
   std::mt19937 engine(3);
@@ -112,8 +112,8 @@ TEST(FitLsiTest, HeldOutItemsAreFoundFarBetterThanByChance) {
   options.dim = 4;
   const EventLog log = FourTastes(400, 12);
   ASSERT_OK_AND_ASSIGN(const LsiModel model, FitLsi(log, options));
-  // Of 10 items a customer has on average 7 by then; had the model learnt only
-  // the taste, 10 items would be left to guess among at most.
+  // By then a customer has on average 7 of 10 items. A model that had learned
+  // only the taste would leave at most 10 items to guess among.
   EXPECT_LT(*model.defaults.negative_log_likelihood, std::log(10));
   EXPECT_DOUBLE_EQ(*model.defaults.uniform_negative_log_likelihood,
                    std::log(40));
@@ -121,7 +121,7 @@ TEST(FitLsiTest, HeldOutItemsAreFoundFarBetterThanByChance) {
   EXPECT_GE(model.defaults.choice_count, 390);
   EXPECT_LE(model.defaults.choice_count, 400);
 
-  // The keys are those of all events.
+  // The keys are those learned from all events.
   options.temperature = 1;
   ASSERT_OK_AND_ASSIGN(const LsiModel of_all, FitLsi(log, options));
   EXPECT_EQ(model.keys, of_all.keys);
@@ -146,7 +146,7 @@ TEST(FitLsiTest, SameEventsGiveTheSameModel) {
 }
 
 TEST(FitLsiTest, NothingToHoldOutIsAnError) {
-  // Four items each, and one with five whose last nobody else has.
+  // Four items each, and one customer with a fifth item that nobody else has.
   EventLog log = MakeLog(3, 6);
   for (std::int32_t customer = 0; customer < 3; ++customer) {
     for (std::int32_t item = 0; item < 4; ++item) {

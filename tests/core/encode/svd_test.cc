@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 constexpr double kEpsilon = std::numeric_limits<double>::epsilon();
 
-// About a share of the places filled.
+// Returns a matrix with about a given share of its entries filled.
 SparseMatrix RandomMatrix(std::int32_t rows, std::int32_t columns,
                           double share = .1) {
   std::mt19937 engine(7);
@@ -33,7 +33,7 @@ SparseMatrix RandomMatrix(std::int32_t rows, std::int32_t columns,
   return matrix;
 }
 
-// Sum of three outer products.
+// Returns a sum of three outer products.
 SparseMatrix RankThreeMatrix(std::int32_t rows, std::int32_t columns) {
   std::mt19937 engine(8);
   std::normal_distribution<double> normal;
@@ -62,7 +62,7 @@ SparseMatrix Transpose(SparseMatrix matrix) {
   return matrix;
 }
 
-// Greatest |Q^T Q - I|.
+// Returns the greatest |Q^T Q - I|.
 double OrthonormalityError(const std::vector<double>& q, std::int64_t dim) {
   const auto k = static_cast<std::size_t>(dim);
   double worst = 0;
@@ -76,7 +76,8 @@ double OrthonormalityError(const std::vector<double>& q, std::int64_t dim) {
   return worst;
 }
 
-// Greatest |A v - s u| and |A^T u - s v| over the columns, over s[0].
+// Returns the greatest |A v - s u| and |A^T u - s v| over the columns, relative
+// to s[0].
 double Residual(const SparseMatrix& matrix, const TruncatedSvd& svd) {
   const auto k = static_cast<std::size_t>(svd.dim);
   double worst = 0;
@@ -166,7 +167,8 @@ TEST(SvdTest, LanczosAgreesWithTheDenseDecomposition) {
     // Singular values err by no more than the residual.
     EXPECT_NEAR(lanczos.s[j], dense.s[j],
                 LanczosTolerance(lanczos) * dense.s[0]);
-    // Vectors by the residual over the gap; signs agree, as they are fixed.
+    // Vectors err by the residual over the gap; signs agree because they are
+    // fixed.
     const double gap = dense.s[j] - dense.s[j + 1];
     const double above = j == 0 ? gap : dense.s[j - 1] - dense.s[j];
     const double tolerance =

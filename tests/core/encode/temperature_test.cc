@@ -33,7 +33,8 @@ struct Model {
   double temperature = 1;
 };
 
-// Logits of all keys, -infinity for the history, with plain loops in doubles.
+// Returns the logits of all keys, -infinity for the history, by plain loops in
+// doubles.
 std::vector<double> Logits(const MatrixView& keys, const Choice& choice,
                            const Model& model) {
   const auto dim = static_cast<std::size_t>(keys.dim);
@@ -86,7 +87,7 @@ double NegativeLogLikelihood(const World& world, const Model& model) {
   return sum / static_cast<double>(world.choices.size());
 }
 
-// The same of any item that is not masked.
+// The mean negative log likelihood of any unmasked item.
 double NegativeLogLikelihoodOfAny(const World& world, const Model& model) {
   double sum = 0;
   for (const Choice& choice : world.choices) {
@@ -102,7 +103,8 @@ double NegativeLogLikelihoodOfAny(const World& world, const Model& model) {
   return sum / static_cast<double>(world.choices.size());
 }
 
-// Histories of 1 to 12 random items, and targets drawn by the model's weights.
+// Returns histories of 1 to 12 random items, and targets drawn by the model's
+// weights.
 World MakeWorld(const Model& model, int choice_count) {
   std::mt19937 engine(11);
   std::normal_distribution<float> normal;
@@ -127,7 +129,7 @@ World MakeWorld(const Model& model, int choice_count) {
   return world;
 }
 
-// Standard error of log temperature at its maximum likelihood: one over the
+// Standard error of the log temperature at its maximum likelihood: one over the
 // root of the Fisher information, which is the sum of the logits' variances.
 double StandardError(const World& world, const Model& model) {
   double information = 0;
@@ -156,13 +158,13 @@ TEST_P(RecoveryTest, FindsTheModelThatMadeTheChoices) {
       FitDefaults(world.Keys(), world.choices, DefaultsSearch()));
   EXPECT_EQ(defaults.score_kind, model.score_kind);
   EXPECT_EQ(defaults.combine_kind, model.combine_kind);
-  // Four standard errors, and the 1 % to which it is searched.
+  // Four standard errors, and the 1 % to which the search is exact.
   EXPECT_NEAR(std::log(defaults.temperature), std::log(model.temperature),
               4 * StandardError(world, model) + .01);
   EXPECT_EQ(defaults.choice_count, 1500);
   EXPECT_DOUBLE_EQ(defaults.uniform_negative_log_likelihood.value(),
                    std::log(200));
-  // Single precision logits of up to some hundred: absolute errors of 1e-5.
+  // Single-precision logits of up to a few hundred: absolute errors of 1e-5.
   EXPECT_NEAR(
       defaults.negative_log_likelihood.value(),
       NegativeLogLikelihood(world, {.score_kind = defaults.score_kind,
@@ -197,8 +199,8 @@ TEST(FitDefaultsTest, NoTemperatureNearByIsBetter) {
   }
 }
 
-// Of two items, the target is the nearer by 2. The likelihood alone would have
-// any temperature that is small enough.
+// Of two items, the target is nearer by 2. Likelihood alone would accept any
+// temperature that is small enough.
 TEST(FitDefaultsTest, NothingIsSurerThanTheNumberOfChoicesAllows) {
   const std::vector<float> keys = {1, 0, -1, 0};
   const Choice choice{
@@ -208,8 +210,8 @@ TEST(FitDefaultsTest, NothingIsSurerThanTheNumberOfChoicesAllows) {
         const AttentionDefaults defaults,
         FitDefaults({keys.data(), 2, 2}, std::vector<Choice>(count, choice),
                     {.score_kind = ScoreKind::kDot, .combine_kind = {}}));
-    // The other item has half of one choice more: its weight is
-    // .5 / (count + 1), and the logits lie log(2 count + 1) apart.
+    // The other item is given half of one more choice: its weight is .5 /
+    // (count + 1), and the logits lie log(2 count + 1) apart.
     const auto n = static_cast<double>(count);
     EXPECT_NEAR(defaults.temperature * std::log(2 * n + 1), 2, .02) << count;
     // About that weight, of which 1 % of the temperature is log(2 n + 1) %.
@@ -238,7 +240,7 @@ TEST(FitDefaultsTest, ScaledDotIsDotAtAnotherTemperature) {
 
 TEST(FitDefaultsTest, HistoryIsMasked) {
   // Unmasked, the history's own key would beat the target at any temperature;
-  // masked, the target is all there is.
+  // masked, only the target is left.
   const std::vector<float> keys = {10, 0, 1, 0};
   const std::vector<Choice> choices = {
       {.history = {0}, .history_weights = {}, .query = {}, .target = 1}};
@@ -249,7 +251,7 @@ TEST(FitDefaultsTest, HistoryIsMasked) {
 }
 
 TEST(FitDefaultsTest, WeightsOfTheHistoryCount) {
-  // With a weight of -1 the history points at the target, else away from it.
+  // With a weight of -1 the history points at the target, with 1 away from it.
   const std::vector<float> keys = {1, 0, -1, 0, 1, 0};
   Choice choice{
       .history = {0}, .history_weights = {-1}, .query = {}, .target = 1};
@@ -262,7 +264,7 @@ TEST(FitDefaultsTest, WeightsOfTheHistoryCount) {
   ASSERT_OK_AND_ASSIGN(
       const AttentionDefaults away,
       FitDefaults({keys.data(), 3, 2}, std::vector<Choice>{choice}, {}));
-  // At best no attention at all: at the grid's end, 32 times the greatest
+  // No attention at all fits best: at the grid's end, 32 times the greatest
   // similarity, the target is 2 / 32 behind the other item.
   EXPECT_NEAR(*away.negative_log_likelihood, std::log1p(std::exp(2. / 32)),
               1e-6);

@@ -72,7 +72,7 @@ TEST(TermsOfTest, MalformedUtf8IsAnError) {
   }
 }
 
-// Terms a, b and #_a_ in two dimensions.
+// Returns terms a, b and #_a_ in two dimensions.
 TextEncoderParts Parts() {
   return {.terms = {"a", "b", "#_a_"},
           .idf = {2, 1, .5f},
@@ -190,7 +190,7 @@ TEST(TextEncoderTest, DamagedBytesAreDataLoss) {
   }
 }
 
-// A checksum as text_encoder_codec.cc documents it.
+// Appends a checksum as text_encoder_codec.cc documents it.
 std::string WithChecksum(std::string body) {
   const std::uint64_t hash = XXH3_64bits(body.data(), body.size());
   for (int i = 0; i < 8; ++i) body.push_back(static_cast<char>(hash >> 8 * i));
@@ -202,8 +202,8 @@ TEST(TextEncoderTest, SizesThatLieAreDataLossNotAllocations) {
   std::string body = encoder.Serialize();
   body.resize(body.size() - 8);
   ASSERT_OK(TextEncoder::Deserialize(WithChecksum(body)));
-  // Every byte of version, dim, term count and the first term's size, and every
-  // length, under a checksum that holds.
+  // Changes every byte of version, dim, term count and the first term's size,
+  // and tries every length, with a valid checksum.
   for (std::size_t at = 4; at < 28; ++at) {
     for (const char byte : {'\x01', '\x7f', '\xff'}) {
       if (body[at] == byte) continue;

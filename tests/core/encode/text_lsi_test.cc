@@ -48,7 +48,7 @@ std::vector<float> Key(const TextLsiModel& model, std::size_t item) {
           model.keys.begin() + static_cast<std::ptrdiff_t>((item + 1) * dim)};
 }
 
-// Items by descending weight for a text.
+// Returns items by descending weight for a text.
 std::vector<std::size_t> Ranking(const TextLsiModel& model,
                                  absl::string_view text) {
   const std::vector<float> query = model.encoder.Encode(text).value();
@@ -79,7 +79,8 @@ TEST(TextLsiTest, TextOfAnItemEncodesToItsKey) {
 
 TEST(TextLsiTest, AllDimensionsKeepTheTextsCosines) {
   // With every dimension, X V V^T = X: keys have norm 1, and the dot product of
-  // two is that of their TF-IDF vectors. Floats of norm 1 in 16 dimensions.
+  // two keys is that of their TF-IDF vectors. Floats of norm 1 in 16
+  // dimensions.
   const TextLsiModel model = Fit({Column(Names())}, 1000);
   for (std::size_t a = 0; a < Names().size(); ++a) {
     const auto weights = model.encoder.Weigh(Names()[a]).value();
@@ -146,18 +147,19 @@ TEST(TextLsiTest, TermsInMostTextsAreKept) {
   ASSERT_OK_AND_ASSIGN(
       const TextLsiModel model,
       FitTextLsi({Column({"b a", "b c", "b a", "zz"})}, options));
-  // b in three, a in two, c and zz in one: ties by term, "#" before letters.
+  // b occurs in three, a in two, c and zz in one: ties are ordered by term, "#"
+  // before letters.
   EXPECT_THAT(model.encoder.parts().terms,
               ElementsAre("#_b_", "b", "#_a_", "a"));
-  // An item without known terms has a zero key, and no part in the choice of
-  // the temperature.
+  // An item without known terms has a zero key, and no part in choosing the
+  // temperature.
   EXPECT_THAT(Key(model, 3), Each(0));
   EXPECT_EQ(model.defaults.choice_count, 3);
 }
 
 TEST(TextLsiTest, TermsAreAsManyAsFitARequest) {
-  // Distinct words of one letter (of CJK Unified Ideographs), with a 3-gram
-  // each: 300 x 25 x 2 terms.
+  // Distinct one-letter words (of CJK Unified Ideographs) with a 3-gram each:
+  // 300 x 25 x 2 terms.
   std::vector<std::string> texts(300);
   int letter = 0x4e00;
   for (std::string& text : texts) {
@@ -203,9 +205,9 @@ TEST(TextLsiTest, TemperatureIsChosenByHalfOfTheWords) {
   const TextLsiModel model = Fit({Column(Names())});
   EXPECT_EQ(model.defaults.score_kind, ScoreKind::kCosine);
   EXPECT_EQ(model.defaults.choice_count, 16);
-  // Uniform: log 16. Half of a name leaves at most the three of its kind.
+  // Uniform: log 16. Half of a name leaves at most three names of its kind.
   EXPECT_LT(*model.defaults.negative_log_likelihood, std::log(3));
-  // As sharp as names this distinct allow: a cosine of 1 against 0 is certain.
+  // As sharp as such distinct names allow: a cosine of 1 against 0 is certain.
   EXPECT_LT(model.defaults.temperature, .2);
 }
 

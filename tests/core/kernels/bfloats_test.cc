@@ -18,7 +18,8 @@ using ::testing::ElementsAre;
 
 // 2^-24: the relative error of one rounding to float.
 constexpr double kRoundoff = 5.9604644775390625e-8;
-// None, one, around the vector widths (16, 32) and their multiples, odd.
+// Zero, one, lengths around the vector widths (16, 32) and their multiples, and
+// odd lengths.
 const std::int64_t kLengths[] = {0,  1,  2,  7,  8,  15, 16,  17,  31,
                                  32, 33, 63, 64, 65, 96, 100, 128, 1000};
 
@@ -42,7 +43,7 @@ std::vector<float> Normal(std::int64_t size) {
 }
 
 TEST(RoundToBfloatsTest, TakesTheNearestAndOfTwoTheEvenOne) {
-  // Of 8 bits: 1 and 1 + 2^-7 are neighbours.
+  // A bfloat has 8 significant bits: 1 and 1 + 2^-7 are neighbours.
   EXPECT_THAT(Rounded({1, 1.00390625f, 1.00390637f, 1.01171875f, -1, 0}, 1),
               ElementsAre(0x3f80, 0x3f80, 0x3f81, 0x3f82, 0xbf80, 0));
   EXPECT_THAT(Rounded({3, -0.5f}, 0.5f), ElementsAre(0x3fc0, 0xbe80));
@@ -90,7 +91,7 @@ TEST_P(BfloatsTest, DotAgreesWithDoubles) {
 }
 
 TEST_P(BfloatsTest, DotDoesNotReadBeyondTheEnd) {
-  // No number follows each vector, which would make none of the sum.
+  // A NaN follows each vector; if a kernel read it, the sum would be NaN.
   for (const std::int64_t n : kLengths) {
     std::vector<Bfloat> ones(static_cast<std::size_t>(n + 64), 0x7fc0);
     std::fill_n(ones.begin(), n, Bfloat{0x3f80});

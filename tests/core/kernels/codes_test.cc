@@ -19,7 +19,7 @@ namespace {
 // 2^-24: the relative error of one rounding to float.
 constexpr double kRoundoff = 5.9604644775390625e-8;
 
-// Rows of codes and what the kernels read of them.
+// Rows of codes and what the kernels read with them.
 struct Rows {
   std::int64_t block_count = 0;
   std::int64_t step_count = 0;
@@ -35,7 +35,7 @@ struct Queries {
   std::vector<CodeQuery> views;
 };
 
-// The same queries of 8 bits.
+// The same queries in 8 bits.
 Queries WithoutLow(Queries queries) {
   for (std::size_t q = 0; q < queries.views.size(); ++q) {
     queries.low[q].assign(queries.low[q].size(), 0);
@@ -46,7 +46,7 @@ Queries WithoutLow(Queries queries) {
   return queries;
 }
 
-// The layout of codes.h, byte by byte.
+// Packs the rows into the layout of codes.h, byte by byte.
 void Pack(Rows& rows) {
   const auto bytes = static_cast<std::size_t>(rows.block_count *
                                               CodePlaneBytes(rows.step_count));
@@ -77,7 +77,7 @@ struct Sums {
   std::int64_t low = 0;
 };
 
-// The dot products of a query's planes with codes less 128, times 2.
+// Returns 2 x the dot products of a query's planes with codes less 128.
 Sums TwiceDot8(const Queries& queries, std::size_t q,
                const std::vector<std::uint8_t>& codes) {
   Sums sums;
@@ -88,7 +88,7 @@ Sums TwiceDot8(const Queries& queries, std::size_t q,
   return sums;
 }
 
-// The same with the middle of the codes that share a high nibble.
+// The same with the midpoint of the codes that share a high nibble.
 Sums TwiceDot4(const Queries& queries, std::size_t q,
                const std::vector<std::uint8_t>& codes) {
   Sums sums;
@@ -100,7 +100,7 @@ Sums TwiceDot4(const Queries& queries, std::size_t q,
   return sums;
 }
 
-// A table, whether or not it is the one that its level would choose.
+// A table of kernels, whether or not its level would choose it.
 struct Table {
   const char* name;
   const CodeKernels* kernels;
@@ -120,7 +120,7 @@ class CodesTest : public ::testing::TestWithParam<Table> {
     return std::uniform_int_distribution<std::int64_t>(low, high)(random_);
   }
 
-  // With `extreme` all codes and components are the ends of their ranges.
+  // If `extreme`, all codes and components are at the ends of their ranges.
   Rows RandomRows(std::int64_t block_count, std::int64_t step_count,
                   bool extreme) {
     Rows rows;
@@ -128,7 +128,7 @@ class CodesTest : public ::testing::TestWithParam<Table> {
     rows.step_count = step_count;
     std::uniform_real_distribution<float> scale(1e-3f, 2);
     for (std::int64_t r = 0; r < 16 * block_count; ++r) {
-      // The greatest sums need rows of one code.
+      // The greatest sums need rows with a single code.
       const std::int64_t same = 255 * Uniform(0, 1);
       const bool is_same = Uniform(0, 1) != 0;
       std::vector<std::uint8_t> codes;
@@ -152,7 +152,7 @@ class CodesTest : public ::testing::TestWithParam<Table> {
       std::vector<std::int8_t> high;
       std::vector<std::int8_t> low;
       for (std::int64_t d = 0; d < 8 * step_count; ++d) {
-        // Query 0 all greatest, query 1 all least, others mixed.
+        // Query 0 is all greatest, query 1 all least, the others mixed.
         const std::int64_t sign = q < 2 ? q : Uniform(0, 1);
         high.push_back(static_cast<std::int8_t>(
             !extreme ? Uniform(-127, 127) : (sign != 0 ? -127 : 127)));
@@ -174,7 +174,7 @@ class CodesTest : public ::testing::TestWithParam<Table> {
     return queries;
   }
 
-  // logits[q * stride + r] of a table, with what is not written NaN.
+  // Returns logits[q * stride + r] of a table; entries not written stay NaN.
   static std::vector<float> Logits(const CodeKernels& kernels, int bits,
                                    const Queries& queries, const Rows& rows,
                                    std::int64_t stride) {
@@ -194,8 +194,8 @@ class CodesTest : public ::testing::TestWithParam<Table> {
     return logits;
   }
 
-  // Every logit within its documented roundings of the exact one, and nothing
-  // written between them.
+  // Expects every logit to be within its documented roundings of the exact one,
+  // and nothing to be written between them.
   void ExpectRight(int bits, const Queries& queries, const Rows& rows,
                    std::int64_t stride) {
     const auto logits = Logits(kernels(), bits, queries, rows, stride);
@@ -214,8 +214,8 @@ class CodesTest : public ::testing::TestWithParam<Table> {
             0.5 * rows.scales[row] * double{queries.views[q].unit};
         const auto high = 256 * static_cast<double>(twice.high);
         const auto low = static_cast<double>(twice.low);
-        // Each sum rounds once, then the whole three times: by the addition
-        // and by two products.
+        // Each sum rounds once, then the whole three times: in the addition and
+        // in two products.
         const double tolerance =
             kRoundoff *
             (std::abs(high) + std::abs(low) + 3 * std::abs(high + low)) *

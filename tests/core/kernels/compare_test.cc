@@ -16,7 +16,7 @@ constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
 constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// None, one, around the word of 64 rows and its multiples, odd.
+// Zero, one, lengths around the 64-row word and its multiples, and odd lengths.
 const std::int64_t kLengths[] = {0, 1, 7, 63, 64, 65, 127, 128, 129, 200, 321};
 
 class CompareTest : public ::testing::TestWithParam<KernelLevel> {
@@ -28,8 +28,8 @@ class CompareTest : public ::testing::TestWithParam<KernelLevel> {
     return CompareKernelsFor(GetParam());
   }
 
-  // Compares all prefixes of `rows`, from an unaligned start too, with what
-  // `passes` says of each row.
+  // Compares the result for each prefix of `rows`, also from an unaligned
+  // start, with `passes` of each row.
   template <typename T, typename Run, typename Passes>
   void Check(const std::vector<T>& rows, Run run, Passes passes) {
     for (const std::int64_t offset : {0, 1}) {
@@ -105,7 +105,7 @@ TEST_P(CompareTest, CodesPassIfChosen) {
     }
     std::vector<std::int32_t> codes;
     for (int i = 0; i < 322; ++i) {
-      // What a row without a value holds may be no code at all.
+      // A row without a value may hold an invalid code.
       codes.push_back(random_() % 8 == 0
                           ? static_cast<std::int32_t>(random_())
                           : static_cast<std::int32_t>(random_() % 110));

@@ -20,7 +20,7 @@ class CutCodesTest : public ::testing::TestWithParam<KernelLevel> {
   }
 };
 
-// The code of row r's component d, as codes.h lays out its nibbles.
+// Returns the code of row r's component d, in the nibble layout of codes.h.
 int CodeAt(const std::vector<std::uint8_t>& high,
            const std::vector<std::uint8_t>& low, std::int64_t d,
            std::int64_t r) {
@@ -81,8 +81,8 @@ TEST_P(CutCodesTest, CutsToTheNearestAndTellsTheErrors) {
         square_error_8 += of_8 * of_8;
         square_error_4 += of_4 * of_4;
       }
-      // Beside the sums' own roundings, a component's, which is 120 at most,
-      // moves what it is off by.
+      // In addition to the sums' own roundings, the rounding of a component,
+      // which is at most 120, changes its stated error.
       const double roundings = static_cast<double>(dim + 4) * kEpsilonOfFloats;
       const double moved = 2 * 120 * kEpsilonOfFloats;
       EXPECT_NEAR(sums.square_norms[r], square_norm, roundings * square_norm);

@@ -39,7 +39,8 @@ TEST_P(DotTest, DotRowsAgreesWithDoubles) {
 }
 
 TEST_P(DotTest, LongSumsKeepTheirDigits) {
-  // The roundings of kernels.h, which do not grow with dim as one sum's would.
+  // The roundings stated in kernels.h, which grow more slowly with dim than
+  // those of a single sum.
   const std::int64_t width = GetParam() == KernelLevel::kAvx512 ? 16 : 8;
   for (const std::int64_t dim : kLongLengths) {
     const std::int64_t blocks = (dim + 64 * width - 1) / (64 * width);
@@ -117,7 +118,7 @@ TEST_P(DotTest, ManyQueriesAndRowsGiveTheBytesOfDotRows) {
   for (const std::int64_t dim : {31, 32, 33, 100, 128, 255, 256, 257}) {
     const auto queries = Normal(33 * dim);
     auto rows = Normal(100 * dim);
-    // Sums of -0, and no number.
+    // A sum of -0 and no other number.
     std::fill_n(rows.begin(), 2 * dim, -0.0f);
     rows[static_cast<std::size_t>(3 * dim)] =
         std::numeric_limits<float>::quiet_NaN();

@@ -1,4 +1,4 @@
-// Exponentials, and what is made of them.
+// Exponentials, and functions of them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ TEST_P(ExpsTest, TanhDotRowsAgreesWithDoubles) {
 }
 
 TEST_P(ExpsTest, TanhHoldsItsErrorOverTheWholeRange) {
-  // Rows of one component: what comes back is tanh itself.
+  // Rows of one component: the result is tanh itself.
   const float query = 0;
   const float weight = 1;
   std::vector<float> arguments = {0,     1e-45f, 1e-40f, 1.2e-38f, 1e-20f,
@@ -81,7 +81,7 @@ TEST_P(ExpsTest, TanhDotOfExtremesIsTheSignedSumOfWeights) {
     for (const float extreme : {1e4f, 3e38f}) {
       std::vector<float> query(size), row(size);
       for (std::size_t d = 0; d < size; ++d) {
-        // Their sum is infinite for the greater one.
+        // The sum overflows for the greater value.
         query[d] = row[d] = std::copysign(extreme, weight[d]);
       }
       float dot = -7;
@@ -154,7 +154,7 @@ TEST_P(ExpsTest, ExpsAgreeWithTheLibrary) {
               << "gap " << gap;
           exact_sum += exact;
         }
-        // Terms' errors, and a rounding for each sum of two on either side.
+        // The terms' errors, and a rounding for each sum of two on either side.
         EXPECT_NEAR(
             sum, exact_sum,
             exact_sum * (std::ldexp(1.0, -50) +
@@ -192,7 +192,7 @@ TEST_P(ExpsTest, SumExpsAgreesWithDoubles) {
           sum += exact;
           sum_gap += exact * gap;
           sum_square += exact * exact;
-          // The doubles' own rounding is far below; gaps round to floats.
+          // Rounding of the doubles is far smaller; gaps round to floats.
           sum_error += error;
           gap_error += error * -gap + exact * -gap * kEpsilon;
           square_error += 2.001 * error * exact;
@@ -202,7 +202,7 @@ TEST_P(ExpsTest, SumExpsAgreesWithDoubles) {
         sum_error += 8 * kEpsilon * 1.0001 * sum;
         gap_error += kRounding * 1.0001 * -sum_gap;
         square_error += kRounding * 1.0001 * sum_square;
-        // What e below the flush adds: n e^-87.
+        // The total of exps below the flush threshold: n e^-87.
         constexpr double kTiny = 1e-30;
         EXPECT_NEAR(sums.sum, sum, sum_error + kTiny);
         EXPECT_NEAR(sums.sum_gap, sum_gap, 1.001 * gap_error + kTiny);
@@ -216,7 +216,7 @@ TEST_P(ExpsTest, SumExpsAgreesWithDoubles) {
   }
 }
 
-// Squares of what is far below are no floats.
+// Squares of terms far below the maximum underflow.
 TEST_P(ExpsTest, SumsOfSmallTermsHold) {
   std::vector<float> logits(700);
   double sum = 0, sum_gap = 0, sum_square = 0;
@@ -272,10 +272,10 @@ TEST_P(ExpsTest, GapsFarBelowCountAsZero) {
   EXPECT_EQ(sums.sum_square, 1);
 }
 
-// The sum of an exp's logs is continuous where v = 2 log n, so that it does not
-// matter on which side of it rounding leaves v: v has at most 4 roundings, of
-// which log n + v / 2 takes half and the root, as both arguments are at most
-// its square's, less than all; then 2 more each, and that of the sum.
+// The log of the sum is continuous where v = 2 log n, so it does not matter on
+// which side of it rounding leaves v. v has at most 4 roundings. log n + v / 2
+// takes half of them, and the root, as both arguments are at most its square's,
+// less than all; then come 2 more each, and that of the sum.
 TEST_P(ExpsTest, NormalLogSumsAgreeWithDoubles) {
   for (const std::int64_t n : kLengths) {
     const auto scores = Normal(n, 10);
@@ -310,7 +310,7 @@ TEST_P(ExpsTest, NormalLogSumsAgreeWithDoubles) {
   }
 }
 
-// Powers of exps, among them such as have squares that would be denormal.
+// Powers of exps, including some whose squares would be denormal.
 TEST_P(ExpsTest, SumPowersAgreesWithDoubles) {
   for (const std::int64_t n : kLengths) {
     std::vector<float> numbers = Normal(n, 10);
@@ -329,7 +329,7 @@ TEST_P(ExpsTest, SumPowersAgreesWithDoubles) {
       }
       const double roundings =
           std::exp2(k + 1) + static_cast<double>(n) / 8 + 8;
-      // What is left out: each at most 2^-126, and its powers.
+      // The omitted terms: each at most 2^-126, and its powers.
       EXPECT_NEAR(
           sums[k], want,
           roundings * 0x1p-24 * want + static_cast<double>(n) * 0x1p-126)
@@ -338,8 +338,8 @@ TEST_P(ExpsTest, SumPowersAgreesWithDoubles) {
   }
 }
 
-// Both have at most 6 roundings, each of no more than the terms' sizes; the sum
-// has those of its own additions too, as many as there are lists.
+// Both have at most 6 roundings, each at most of the terms' size. The sum adds
+// those of its additions, one per list.
 TEST_P(ExpsTest, NormalSquaresAgreeWithDoubles) {
   for (const std::int64_t n : kLengths) {
     const auto scores = Normal(n, 10);
@@ -410,8 +410,8 @@ TEST_P(ExpsTest, ExpsPerKeyAgreeWithDoubles) {
         continue;
       }
       if (x < -86.999) continue;  // either is right
-      // The product and the sum that is taken off round once; so do x and its
-      // part in exp's error.
+      // The product and the subtracted sum round once; so do x and its part in
+      // exp's error.
       const double roundings =
           std::abs(part) + log_count + std::abs(double{max}) + 2 * -x;
       const double error =

@@ -68,7 +68,7 @@ TEST(KthGreatestTest, IsWhatSortingGives) {
 
 TEST(NearKthGreatestTest, AtLeastKAndAtMostSoManyAreNotBelow) {
   std::mt19937_64 random(5);
-  // Of all sizes and different: none is left to be counted with the k-th.
+  // Distinct numbers of all sizes, so that no number ties with the k-th.
   std::vector<float> numbers;
   for (int i = -300; i < 300; ++i) {
     numbers.push_back(std::ldexp(i < 0 ? -1.0f : 1.0f, i % 100) *
@@ -88,7 +88,7 @@ TEST(NearKthGreatestTest, AtLeastKAndAtMostSoManyAreNotBelow) {
       EXPECT_LE(count, most);
     }
   }
-  // Only equals of the k-th are more.
+  // The count may exceed `most` only by numbers equal to the k-th.
   std::fill_n(numbers.begin(), 100, sorted[0]);
   EXPECT_EQ(NearKthGreatest(numbers, 10, 12), sorted[0]);
 }

@@ -1,4 +1,4 @@
-// What numbers are greater than others.
+// Which numbers are greater than others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ TEST_P(OrderTest, ScaleMultipliesAndSaysWhatIsNotFinite) {
           number = good;
         }
       }
-      // What lies beyond the numbers is nobody's.
+      // Elements past the numbers must not be read or written.
       std::fill_n(scaled.begin(), n, 1e38f);
       scaled.back() = std::numeric_limits<float>::infinity();
       EXPECT_TRUE(kernels().Scale(scaled.data(), n, 3, scaled.data()));
@@ -68,7 +68,7 @@ TEST_P(OrderTest, AddMaxAddsAndFindsTheGreatestSum) {
   for (const std::int64_t n : kLengths) {
     if (n == 0) continue;
     for (const std::int64_t offset : kOffsets) {
-      // What lies beyond the numbers is nobody's.
+      // Elements past the numbers must not be read or written.
       std::vector<float> numbers(static_cast<std::size_t>(n + offset) + 1);
       std::vector<float> terms(numbers.size());
       for (float& number : numbers) number = uniform(random_);
@@ -95,7 +95,7 @@ TEST_P(OrderTest, CorrectMaxCorrectsAndFindsTheGreatest) {
   for (const std::int64_t n : kLengths) {
     if (n == 0) continue;
     for (const std::int64_t offset : kOffsets) {
-      // What lies beyond the logits is nobody's.
+      // Elements past the logits must not be read or written.
       std::vector<float> logits(static_cast<std::size_t>(n + offset) + 1);
       std::vector<float> scales(logits.size());
       for (float& logit : logits) logit = uniform(random_);

@@ -24,7 +24,7 @@ class WeighCodesTest : public ::testing::TestWithParam<KernelLevel> {
     if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
   }
 
-  // Compares with the sum, nibble by nibble, that the header tells.
+  // Compares the result with the sum defined in the header, nibble by nibble.
   void Check(const std::vector<std::uint32_t>& weights, int planes,
              const std::vector<std::int32_t>& blocks,
              const std::vector<std::uint8_t>& plane, std::int64_t step_count) {
@@ -102,7 +102,7 @@ TEST_P(WeighCodesTest, SumsAndScalesAsDoublesDo) {
       numbers[i] = std::exp(-20 * uniform(random_));
       scales[i] = uniform(random_);
     }
-    // One more stays as it was.
+    // One element more stays as it was.
     std::vector<float> weights(size + 2, -1);
     WeightSums want;
     double number_sum = 0;
@@ -122,7 +122,7 @@ TEST_P(WeighCodesTest, SumsAndScalesAsDoublesDo) {
     }
     EXPECT_EQ(weights.back(), -1);
     EXPECT_EQ(sums.greatest, want.greatest);
-    // Each of n additions rounds once, and a square before.
+    // Each of n additions rounds once, and each square before it.
     const double rounding = static_cast<double>(n + 1) * 0x1p-53;
     EXPECT_NEAR(sums.sum, want.sum, rounding * want.sum);
     EXPECT_NEAR(sums.square_sum, want.square_sum, rounding * want.square_sum);
@@ -141,7 +141,7 @@ TEST_P(WeighCodesTest, RoundsToTheNearest) {
         .RoundWeights(weights.data() + 1, n, kFactor, rounded.data());
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       const double product = double{weights[i + 1]} * kFactor;
-      // The product and the sum with a half may each be rounded to a float.
+      // The product and its sum with a half may each be rounded to a float.
       ASSERT_NEAR(rounded[i], product, 0.5 + 2 * product * 0x1p-24);
     }
     EXPECT_EQ(rounded[static_cast<std::size_t>(n)], 77u);

@@ -566,7 +566,7 @@ TEST_F(TwoFieldSealingTest, FewKeysThatDriftTrainNoOtherField) {
   // Enough keys that all segments are merged into one.
   WriteAndAwait(0, Items("d", 1100, 4));
   ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(1));
-  // They are in lists of others, far from their means.
+  // The drifted keys lie in lists of other keys, far from the means.
   WriteAndAwait(0, Items("e", 1, 5));
   EXPECT_EQ(Training(), training);
 }

@@ -187,7 +187,7 @@ TEST_F(ScoresTest, AdditiveInHeadsIsNoneForTheIndex) {
                HasSubstr("score_kind ADDITIVE in heads needs every key")));
 }
 
-// As of every other way to score.
+// The same as for every other way to score.
 TEST_F(ScoresTest, AdditiveByTheIndexWithEverythingMaskedIsAnEmptyAnswer) {
   RandomFloats random(4);
   AdditiveNetwork network{random.Matrix(4, 5), random.Matrix(4, 5),
@@ -263,7 +263,8 @@ TEST_F(BiasTest, WeightHalvesWithEachHalfLife) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
   EXPECT_EQ(answer.time, now_);
   auto items = AskAll(query);
-  // The server's clock is told as it was used, and as items have moments.
+  // The answer states the server's time as used: in microseconds, as items have
+  // it.
   query.time.reset();
   for (int i = 0; i < 10; ++i) {
     ASSERT_OK_AND_ASSIGN(const AttendAnswer by_clock, Ask(query));
@@ -271,7 +272,7 @@ TEST_F(BiasTest, WeightHalvesWithEachHalfLife) {
               absl::FromUnixMicros(absl::ToUnixMicros(*by_clock.time)));
   }
   query.time = now_;
-  // Two half-lives; what is still to come is not older than now.
+  // Two half-lives; a time in the future counts as now.
   EXPECT_NEAR(items["fresh"].weight / items["plain"].weight, 0.25, 1e-6);
   EXPECT_EQ(items["future"].logit, items["plain"].logit);
 }
@@ -333,7 +334,7 @@ TEST_F(BiasTest, BadBiasesAreRefused) {
                                  "smaller factors")));
   EXPECT_EQ(FieldOf(overflowing.status()), "biases");
   EXPECT_EQ(ReasonOf(overflowing.status()), "LOGIT_OVERFLOW");
-  // What is beyond floats without them is not their fault.
+  // A logit that overflows even without biases is not the biases' fault.
   query.temperature = 1e-38;
   query.query = std::vector<float>{10};
   EXPECT_EQ(FieldOf(Ask(query).status()), "query");
@@ -360,7 +361,7 @@ TEST_F(BiasTest, ActivationsWeighEachItemOnItsOwn) {
   EXPECT_EQ(items["popular"].weight, 5);
   EXPECT_EQ(items["plain"].weight, 2);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
-  // Keys are pooled, all 1: the sum of the weights.
+  // Keys, all 1, are pooled: the sum of the weights.
   EXPECT_THAT(answer.pooled_value->values, ElementsAre(11));
   EXPECT_EQ(answer.pooled_value->scope, WeightScope::kReturned);
   EXPECT_EQ(answer.returned_mass.method, MassMethod::kUnknown);

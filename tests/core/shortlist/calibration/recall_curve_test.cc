@@ -21,7 +21,7 @@ SampleQueries Sample() {
       .value();
 }
 
-// Of every query, neighbour i is found at width_of(i).
+// For every query, neighbour i is found at width_of(i).
 template <typename WidthOf>
 RecallCurve CurveOf(const SampleQueries& sample, WidthOf width_of) {
   RecallCurve curve(sample);
@@ -38,7 +38,7 @@ RecallCurve CurveOf(const SampleQueries& sample, WidthOf width_of) {
 }
 
 TEST(RecallCurveTest, WidthsAreThoseAtWhichNeighboursAreFound) {
-  // Ten neighbours at widths 1 to 10: a recall of .8 takes 8.
+  // Ten neighbours at widths 1 to 10: a recall of .8 takes width 8.
   const RecallCurve curve =
       CurveOf(Sample(), [](std::int64_t i) { return i + 1; });
   EXPECT_EQ(curve.WidthFor(0.5, 10), 5);
@@ -62,7 +62,7 @@ TEST(RecallCurveTest, MoreNeighboursTakeTheWidthOfTheirDepth) {
 }
 
 TEST(RecallCurveTest, WhatNoWidthFindsIsNotPromised) {
-  // The tenth neighbour is never found, nor is any beyond.
+  // The tenth neighbour and those beyond are never found.
   const RecallCurve curve = CurveOf(Sample(), [](std::int64_t i) {
     return i < 9 ? i + 1 : RecallCurve::kNever;
   });

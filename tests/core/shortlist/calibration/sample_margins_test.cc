@@ -23,7 +23,8 @@ namespace {
 constexpr std::uint64_t kMarginSeed = 17;
 constexpr std::int64_t kNeighbours = 20;
 
-// Keys of a list that are expected to score more, by the normal distribution.
+// The number of a list's keys expected to score more, by the normal
+// distribution.
 double CountAbove(const ListMeans& means, const std::vector<float>& scores,
                   double score) {
   double sum = 0;
@@ -65,7 +66,7 @@ class SampleMarginsTest : public ::testing::Test {
 
   const ListMeans& means() const { return *lists_->means; }
 
-  // The share of neighbours that lie in lists within the margin.
+  // The share of neighbours in lists within the margin.
   double RecallAt(float margin, bool moved) const {
     std::int64_t found = 0, all = 0;
     std::vector<float> scores;
@@ -91,8 +92,8 @@ class SampleMarginsTest : public ::testing::Test {
 };
 
 // ExpectedScore halves the span between the best score and the least product of
-// the 16 best lists 8 times. Its count is of these lists alone, of a
-// distribution that is off by .00014, in floats.
+// the 16 best lists 8 times. It counts over these lists only, by a distribution
+// that is off by .00014, in floats.
 TEST_F(SampleMarginsTest, AboutSoManyKeysAreExpectedAbove) {
   std::vector<float> scores;
   for (std::int64_t q = 0; q < 20; ++q) {
@@ -165,8 +166,8 @@ TEST_F(SampleMarginsTest, ThreadsChangeNothing) {
   }
 }
 
-// What a query asks for decides how many lists it visits: where its best keys
-// lie in one of them, few.
+// The request decides how many lists a query visits: few if one list holds all
+// of its best keys.
 TEST_F(SampleMarginsTest, AQueryBetweenListsVisitsMoreThanOneWithin) {
   const auto visited = [&](std::span<const float> vector, double recall) {
     ScanQuery query = QueryFor(vector, kRows);
@@ -175,7 +176,7 @@ TEST_F(SampleMarginsTest, AQueryBetweenListsVisitsMoreThanOneWithin) {
     AttentionState state(10, &kNoIds);
     return index_->Scan(query, state).value().visited_list_count;
   };
-  // A list's mean, and a direction that has nothing to do with any.
+  // A list's mean, and a direction unrelated to any list.
   std::mt19937_64 random(kMarginSeed);
   std::normal_distribution<float> normal;
   std::int64_t within = 0, between = 0;
@@ -186,7 +187,7 @@ TEST_F(SampleMarginsTest, AQueryBetweenListsVisitsMoreThanOneWithin) {
     between += visited(direction, 0.9);
   }
   EXPECT_LT(2 * within, between);
-  // And more recall takes more lists.
+  // More recall takes more lists.
   std::int64_t less = 0, more = 0;
   for (std::int64_t q = 0; q < 50; ++q) {
     less += visited(sample_->Query(q), 0.8);
@@ -195,8 +196,8 @@ TEST_F(SampleMarginsTest, AQueryBetweenListsVisitsMoreThanOneWithin) {
   EXPECT_LT(less, more);
 }
 
-// On queries that it did not learn from, drawn as the keys are. 200 queries of
-// 20 neighbours each; their recalls deviate by less than .15 from each other.
+// Queries that were not learned from, drawn as the keys are: 200 queries with
+// 20 neighbours each, whose recalls deviate by less than .15.
 TEST_F(SampleMarginsTest, RecallHoldsOnOtherQueries) {
   constexpr std::int64_t kQueries = 200;
   const KeyTable all = ClusteredKeys(kRows + kQueries, kDim, 300, kMarginSeed);
@@ -220,7 +221,7 @@ TEST_F(SampleMarginsTest, RecallHoldsOnOtherQueries) {
     }
     EXPECT_GE(static_cast<double>(found) / (kQueries * kNeighbours),
               recall - 3 * 0.15 / std::sqrt(double{kQueries}));
-    // And not because all lists are visited.
+    // The recall is not due to visiting all lists.
     EXPECT_LT(2 * visited, kQueries * means().list_count());
   }
 }

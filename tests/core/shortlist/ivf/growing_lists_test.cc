@@ -32,7 +32,7 @@ using ::testing::ElementsAreArray;
 
 constexpr std::uint64_t kSeed = 4711;
 
-// An index of old keys, and rows that come after.
+// An index of old keys, and rows appended later.
 class GrowingListsTest : public ::testing::Test {
  protected:
   static constexpr std::int64_t kDim = 24;
@@ -67,7 +67,7 @@ class GrowingListsTest : public ::testing::Test {
     std::vector<std::int32_t> lists;  // that the old index chose
   };
 
-  // What a query finds among the new rows, once it was in the old index.
+  // What a query finds among the new rows after scanning the old index.
   Found Ask(std::span<const float> vector, ScanQuery query) const {
     AttentionState of_old(kBest, &kNoIds);
     std::unique_ptr<ScanCarry> carry;
@@ -97,8 +97,8 @@ class GrowingListsTest : public ::testing::Test {
     return query;
   }
 
-  // Plain loops: the rows whose keys are nearest to the mean of one of these
-  // lists, but for excluded ones.
+  // Returns, by plain loops, the rows whose keys are nearest to the mean of one
+  // of these lists, except excluded rows.
   std::set<RowIndex> RowsIn(std::span<const std::int32_t> lists,
                             std::int64_t count,
                             const std::set<RowIndex>& excluded = {}) const {
@@ -128,7 +128,7 @@ class GrowingListsTest : public ::testing::Test {
     return rows;
   }
 
-  // The list, not among these, whose mean is most like the query.
+  // Returns the list outside `lists` whose mean scores highest for the query.
   std::int32_t NextList(std::span<const float> query,
                         std::span<const std::int32_t> lists) const {
     std::vector<float> scores;
@@ -140,7 +140,7 @@ class GrowingListsTest : public ::testing::Test {
     return static_cast<std::int32_t>(
         std::max_element(scores.begin(), scores.end()) - scores.begin());
   }
-  // So many rows whose keys lie near to old ones of a list.
+  // Returns rows whose keys are near to old keys of a list.
   std::unique_ptr<FlatIndex> KeysLike(std::int32_t list,
                                       std::int64_t count) const {
     std::vector<RowIndex> rows;
@@ -188,7 +188,7 @@ TEST_F(GrowingListsTest, RowsAreWhereASealWouldPutThem) {
     FlatIndex growing(kDim, 200, trained->training());
     for (RowIndex row = 0; row < 200; ++row) {
       growing.Append(rows[static_cast<std::size_t>(row)]);
-      // Many at once, and one by one.
+      // The first rows are assigned all at once, later ones individually.
       if (row > 150) growing.AssignLists();
     }
     growing.AssignLists();
@@ -212,7 +212,7 @@ TEST_F(GrowingListsTest, AQueryScoresTheRowsOfItsLists) {
     EXPECT_FALSE(found.stats.certified);
     EXPECT_TRUE(found.stats.knows_mass);
     scored += found.stats.scored_count;
-    // Each is scored as an exhaustive scan scores it.
+    // Each row has the same score as in an exhaustive scan.
     AttentionState all(kNew, &kNoIds);
     ScanQuery exhaustive = NewRows(kNew);
     exhaustive.query = query;
@@ -273,7 +273,7 @@ TEST_F(GrowingListsTest, SoTheyAreWithoutAChoiceOfLists) {
   ASSERT_OK_AND_ASSIGN(const ScanStats stats, flat_->Scan(query, state));
   EXPECT_EQ(stats.scored_count, kNew);
   EXPECT_TRUE(stats.exact);
-  // How many are eligible is not known.
+  // The number of eligible rows is not known.
   query.eligible_count = std::nullopt;
   EXPECT_TRUE(Ask(queries_.keys[0], query).stats.exact);
 }
@@ -311,7 +311,8 @@ TEST_F(GrowingListsTest, RowsWithoutAKeyAreInNoList) {
   EXPECT_EQ(flat.ListOf(2), -1);
 }
 
-// For the thread sanitizer, and that no reader meets a row that it can't see.
+// Lets the thread sanitizer check concurrent reads; also, no reader may see a
+// row beyond its snapshot.
 TEST_F(GrowingListsTest, ReadersGoOnWhileRowsAreAssigned) {
   std::atomic<std::int64_t> published = kNew;
   std::atomic<bool> stopping = false;
@@ -334,16 +335,16 @@ TEST_F(GrowingListsTest, ReadersGoOnWhileRowsAreAssigned) {
     published.store(end);
     std::this_thread::yield();
   }
-  // Rows that no snapshot has yet.
+  // Rows that are in no snapshot yet.
   Append(kCapacity);
-  // One that may have begun before, and one that has not.
+  // One turn that may have begun before the append, and one that has not.
   await_turns(turn_count.load() + 2);
   stopping.store(true);
   reader.join();
 }
 
-// New rows are often of a kind. Where they all lie in the list that a query
-// would have visited next, they hold far more than as many others do.
+// New rows are often alike. If all of them lie in the list that a query would
+// have visited next, they hold far more mass than as many other rows.
 TEST_F(GrowingListsTest, MassesHoldWhereAllRowsAreInOneList) {
   constexpr double kFactor = 0.2;
   const KeyTable queries = ClusteredKeys(200, kDim, 60, kSeed);
@@ -383,8 +384,8 @@ TEST_F(GrowingListsTest, MassesHoldWhereAllRowsAreInOneList) {
     EXPECT_EQ(state.partition().count, kOld + kMost);
     held += std::abs(guessed - *exact.partition().LogPartition()) <= width;
   }
-  // As many as are asked for. Were they taken to hold what as many of all
-  // others do, 183 were.
+  // As many as required. If the rows were assumed to hold as much as the same
+  // number of other rows, 183 would be within their intervals.
   EXPECT_GE(held, 190);
 }
 

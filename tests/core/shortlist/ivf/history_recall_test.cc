@@ -1,5 +1,5 @@
-// The recall asked for is also found by queries that lie between keys, as the
-// sum of what a customer bought does.
+// The recall asked for also holds for queries that lie between keys, such as
+// the sum of a customer's purchases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ constexpr std::int64_t kClusters = 200;
 constexpr std::int64_t kK = 100;
 constexpr int kQueries = 60;
 
-// Clusters so tight that each key finds its neighbours in one list.
+// Clusters so tight that each key's neighbours are in one list.
 KeyTable TightClusters() {
   std::mt19937_64 random(4);
   std::normal_distribution<float> normal;
@@ -48,7 +48,7 @@ class HistoryRecallTest : public ::testing::Test {
         index_, IvfIndex::Build(table_.keys, kDim, ScoreKind::kCosine, {}));
   }
 
-  // The sum of random keys, normalised.
+  // Returns the normalised sum of random keys.
   std::vector<float> History(int key_count) {
     std::vector<float> sum(kDim);
     for (int i = 0; i < key_count; ++i) {

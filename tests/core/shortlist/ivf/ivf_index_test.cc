@@ -29,10 +29,10 @@ using ::testing::IsEmpty;
 
 constexpr std::uint64_t kSeed = 11;
 
-// Recall@10 against exact, on fresh queries.
+// Minimum recall@10 against exact, on fresh queries.
 constexpr double kRecallFloor = 0.95;
 
-// Everything that a scan says.
+// All results of a scan.
 struct Answer {
   ScanStats stats;
   SoftmaxPartition partition;
@@ -55,7 +55,7 @@ Answer AnswerOf(const KeyIndex& index, const ScanQuery& query,
   return answer;
 }
 
-// Three clumps far apart, by hand.
+// Three hand-made clusters far apart.
 class IvfPointsTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -65,12 +65,12 @@ class IvfPointsTest : public ::testing::Test {
             table_.keys, kDim, ScoreKind::kDot,
             {.list_count = 3, .target_recall = 0.01, .neighbour_count = 2}));
     ASSERT_EQ(index_->list_count(), 3);
-    // The neighbours of each are in its own clump.
+    // Each key's neighbours are in its own cluster.
     ASSERT_EQ(index_->probe_count(), 1);
   }
 
-  // East: rows 0, 3, 6; north: 1, 4, 7; south-west: 2, 5, 8. Row 9: no key.
-  // All in a plane.
+  // East: rows 0, 3, 6; north: 1, 4, 7; south-west: 2, 5, 8. Row 9 has no key.
+  // All lie in a plane.
   static constexpr std::int64_t kDim = 3;
   const KeyTable table_ = TableOf(
       kDim, {100, 0,   0, 0,   100, 0, -90, -90, 0, 101, 1,   0, 1, 101, 0,
@@ -134,7 +134,7 @@ TEST_F(IvfPointsTest, MasksTakeRowsOutOfTheSoftmax) {
               static_cast<std::int64_t>(answer.rows.size()));
     return answer.rows;
   };
-  // So few rows are scored themselves rather than by lists.
+  // This few rows are scored individually instead of by lists.
   EXPECT_THAT(rows(&excluded, nullptr, false),
               ElementsAre(3, 0, 4, 1, 7, 8, 2, 5));
   EXPECT_THAT(rows(nullptr, &allowed, false), ElementsAre(6, 0, 1));
@@ -166,7 +166,7 @@ TEST_F(IvfPointsTest, InterruptsAndOverflowsAreReported) {
                        HasSubstr("a logit that overflows")));
 }
 
-// What codes of two components err is not random.
+// Errors of codes of two components are not random.
 TEST(IvfIndexTest, AllKeysOfAPlaneAreScoredFromFloats) {
   constexpr std::int64_t kRows = 8000;
   for (const std::int64_t dim : {1, 2}) {
@@ -221,7 +221,7 @@ void ExpectGoodIndex(float norm_spread, ScoreKind kind) {
     EXPECT_EQ(all.rows, exact.rows);
     EXPECT_EQ(all.logits, exact.logits) << "bit for bit";
     EXPECT_EQ(all.partition.max, exact.partition.max);
-    // The same terms in another order, some relative to an earlier max: the
+    // The same terms in another order, some relative to an earlier maximum: the
     // exps err by 2^-21 and 2^-24 a nat of the gap, here below 90.
     EXPECT_NEAR(*all.partition.LogPartition(), *exact.partition.LogPartition(),
                 2 * (4.8e-7 + 90 * 6e-8));
@@ -248,7 +248,7 @@ TEST(IvfIndexTest, BuildsAreRepeatable) {
   const KeyTable table = ClusteredKeys(3000, 16, 60, kSeed);
   ASSERT_OK_AND_ASSIGN(const auto first,
                        IvfIndex::Build(table.keys, 16, ScoreKind::kDot, {}));
-  // By any number of threads.
+  // The same with any number of threads.
   ASSERT_OK_AND_ASSIGN(
       const auto second,
       IvfIndex::Build(table.keys, 16, ScoreKind::kDot, {.thread_count = 3}));
@@ -285,10 +285,10 @@ TEST(IvfIndexTest, ListsAreMergedAsFarAsMakesQueriesCheaper) {
                            .value();
     return index->list_count();
   };
-  // At first there are 4 sqrt(n), or one for 16 rows, of which at least a
-  // quarter stays.
+  // Training starts with 4 sqrt(n) lists, or one for 16 rows, and keeps at
+  // least a quarter of them.
   EXPECT_EQ(list_count(8000, 32, 50, 100), 89);
-  // A list for each cluster, where that is where the neighbours are.
+  // One list for each cluster, if neighbours are in the same cluster.
   EXPECT_EQ(list_count(20000, 32, 565, 10), 565);
   EXPECT_EQ(list_count(10, 4, 20, 100), 1);
 }
@@ -306,18 +306,18 @@ TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {
     query.goals = goals;
     return AnswerOf(*index, query, count).stats;
   };
-  // Where each cluster overlaps all others, lists say little of what is near.
+  // Every cluster overlaps all others, so lists say little about what is near.
   EXPECT_TRUE(ask(kRows, {.recall = 0.99}).results_exact);
   EXPECT_TRUE(ask(kRows, {.recall = 0.99}).complete);
   EXPECT_FALSE(ask(kRows, {.recall = 0.5}).complete);
   EXPECT_FALSE(ask(20, {.recall = 0.99}).complete);
-  // As far as an expert says.
+  // A stated probe_count is respected.
   EXPECT_EQ(ask(kRows, {.recall = 0.99, .probe_count = 60}).visited_list_count,
             60);
-  // Half of the keys are in all lists.
+  // Half of the keys are spread over all lists.
   EXPECT_TRUE(ask(kRows, {.recall = 0.99}, kRows / 2).complete);
-  // A stated precision has a pass of its own, or of so few keys all floats; and
-  // where not all rows are seen, lists are.
+  // A stated precision has a pass of its own, or reads all floats if keys are
+  // this few. If not all rows are visible, lists are visited.
   constexpr std::int64_t kManyRows = 9000;
   const ScanGoals precise = {.recall = 0.99, .mass_precision = 0.02};
   EXPECT_FALSE(ask(kManyRows, precise, 100, kManyRows).results_exact);
@@ -325,11 +325,11 @@ TEST(IvfIndexTest, AProofIsGivenWhereARecallWouldTakeLonger) {
   EXPECT_FALSE(ask(kRows, {.recall = 0.99}, 100, kRows, 1).results_exact);
 }
 
-// By a number of threads, which may be more than there is work for.
+// The parameter is the number of threads, which may exceed the work there is.
 class TinyIvfIndexTest : public ::testing::TestWithParam<int> {};
 
 TEST_P(TinyIvfIndexTest, TinyAndDegenerateInputsWork) {
-  // One key among rows without.
+  // One key among rows without keys.
   const KeyTable one = TableOf(2, {1, 2, 3, 4, 5, 6}, {0, 2});
   ASSERT_OK_AND_ASSIGN(const auto single,
                        IvfIndex::Build(one.keys, 2, ScoreKind::kCosine,
@@ -371,7 +371,7 @@ TEST(IvfIndexTest, NoKeysIsAnError) {
 }
 
 TEST(IvfIndexTest, AnExceptionOfFaissBecomesAStatus) {
-  // FAISS throws at numbers that are not finite; callers validate them before.
+  // FAISS throws at non-finite numbers; callers validate them before.
   const KeyTable bad = TableOf(1, {1, 2, NAN, 4});
   EXPECT_THAT(
       IvfIndex::Build(bad.keys, 1, ScoreKind::kDot, {.list_count = 2}),
@@ -400,14 +400,14 @@ std::int64_t ThreadCount() {
 
 TEST(IvfIndexTest, ABuildMakesNoThreads) {
   // Large enough for FAISS's and OpenMP's parallel regions. OpenMP keeps its
-  // threads, so any that was made would still be there.
+  // threads, so any that it started would still be there.
   const KeyTable table = ClusteredKeys(20000, 16, 100, kSeed);
   const std::int64_t before = ThreadCount();
   ASSERT_OK(IvfIndex::Build(table.keys, 16, ScoreKind::kCosine, {}));
   EXPECT_EQ(ThreadCount(), before);
 }
 
-// Keys of one catalog, and an index that was trained on all of them.
+// Keys of one catalog, and an index trained on all of them.
 class IvfTrainingTest : public ::testing::Test {
  protected:
   static constexpr std::int64_t kRows = 6000;
@@ -421,7 +421,7 @@ class IvfTrainingTest : public ::testing::Test {
     whole_ = Part(0, kRows);
   }
 
-  // An index of rows [begin, end) by the training of all.
+  // Returns an index of rows [begin, end) with the training of all rows.
   std::unique_ptr<IvfIndex> Part(std::int64_t begin, std::int64_t end) const {
     IvfOptions options;
     options.training = trained_->training();
@@ -460,7 +460,7 @@ TEST_F(IvfTrainingTest, PartsVisitTheKeysThatTheWholeVisits) {
     std::set<RowIndex> of_parts(a.rows.begin(), a.rows.end());
     for (const RowIndex row : b.rows) of_parts.insert(row + kCut);
     EXPECT_EQ(of_parts, rows);
-    // What a query chooses by itself hangs on the training alone.
+    // The number of lists a query chooses depends on the training alone.
     const std::int64_t chosen =
         AnswerOf(*whole_, QueryFor(query, kRows), 10).stats.visited_list_count;
     for (const std::int64_t part_rows : {kCut, kRows - kCut}) {
@@ -477,7 +477,8 @@ TEST_F(IvfTrainingTest, KnownListsAreTaken) {
   std::vector<std::int32_t> known(kRows, -1);
   for (RowIndex row = 0; row < kRows; ++row) {
     EXPECT_EQ(part->ListOf(row), whole_->ListOf(row)) << row;
-    // Another list for row 7, to see that it is taken as told.
+    // Row 7 is given another list below, to see that known lists are taken as
+    // given.
     known[static_cast<std::size_t>(row)] = part->ListOf(row);
   }
   known[7] = (known[7] + 1) % static_cast<std::int32_t>(part->list_count());
@@ -523,8 +524,8 @@ TEST_F(IvfTrainingTest, AFewKeysAreAnsweredToo) {
 class IvfCarryTest : public IvfTrainingTest {
  protected:
   static constexpr std::int64_t kQueries = 120;
-  // Of 120 queries of which 95 % are held, fewer than 106 are once in 1,000
-  // times.
+  // Of 120 intervals that each hold with 95 %, fewer than 106 hold once in
+  // 1,000 times.
   static constexpr int kMinHeld = 106;
 
   struct Piece {
@@ -543,7 +544,7 @@ class IvfCarryTest : public IvfTrainingTest {
   Piece Rows(std::int64_t begin, std::int64_t end) const {
     return {Part(begin, end), end - begin};
   }
-  // The same, not sealed yet.
+  // The same rows in an unsealed segment.
   Piece GrowingRows(std::int64_t begin, std::int64_t end) const {
     auto index =
         std::make_unique<FlatIndex>(kDim, end - begin, trained_->training());
@@ -553,7 +554,7 @@ class IvfCarryTest : public IvfTrainingTest {
     index->AssignLists();
     return {std::move(index), end - begin};
   }
-  // Without every `step`th of the rows.
+  // Removes every `step`th row.
   static Piece Without(std::int64_t step, Piece piece) {
     piece.excluded = Bitmap(piece.row_count);
     for (RowIndex row = 0; row < piece.row_count; row += step) {
@@ -577,7 +578,7 @@ class IvfCarryTest : public IvfTrainingTest {
     return scans;
   }
 
-  // Of `count` queries together.
+  // Results of `count` queries scanned together.
   std::vector<Result> Ask(std::span<const Piece> pieces, std::size_t first,
                           std::size_t count, bool exhaustive = false) const {
     std::deque<AttentionState> states;
@@ -618,7 +619,8 @@ class IvfCarryTest : public IvfTrainingTest {
     return *result.partition.LogPartition();
   }
 
-  // Queries whose log partition lies within 1.96 deviations of the exact one.
+  // The number of queries whose log partition lies within 1.96 deviations of
+  // the exact one.
   int CountHeld(std::span<const Piece> pieces) const {
     const auto guessed = Ask(pieces, 0, kQueries);
     const auto exact = Ask(pieces, 0, kQueries, /*exhaustive=*/true);
@@ -697,7 +699,7 @@ TEST_F(IvfCarryTest, SoTheyDoWhereSomeRowsAreGone) {
   const Piece some[] = {Without(9, Rows(0, 4500)), Rows(4500, 5600),
                         Without(3, Rows(5600, kRows))};
   EXPECT_GE(CountHeld(some), kMinHeld);
-  // The last chooses for itself, or scores row by row.
+  // The last piece chooses its own lists, or is scored row by row.
   const Piece most[] = {Rows(0, 4500), Rows(4500, 5600),
                         Without(2, Rows(5600, kRows))};
   EXPECT_GE(CountHeld(most), kMinHeld);
@@ -721,7 +723,8 @@ TEST_F(IvfCarryTest, AndOfRowsThatAreNotSealedYet) {
 }
 
 TEST_F(IvfCarryTest, OfManyRowsThatAreNotSealedYetAllAreScored) {
-  // Each is few beside the first, but not the two together.
+  // Each growing piece is small compared with the first, but not the two
+  // together.
   const Piece pieces[] = {Rows(0, 5880), GrowingRows(5880, 5940),
                           GrowingRows(5940, kRows)};
   for (const Result& result : Ask(pieces, 0, kQueries)) {
@@ -746,17 +749,16 @@ TEST_F(IvfCarryTest, AnIndexOfAnotherTrainingSpeaksForItself) {
     EXPECT_NEAR(LogSumOf(both[q]),
                 LogAdd(LogSumOf(first[q]), LogSumOf(second[q])), 1e-6)
         << "exp is of floats";
-    // A carry adds the deviations of codes and of guesses, where an index alone
-    // adds their variances: those of codes are a small part.
+    // A carry adds the deviations of codes and estimates, where a single index
+    // adds their variances; those of codes are a small part.
     EXPECT_NEAR(both[q].log_variance / 2,
                 LogAdd(first[q].log_variance / 2, second[q].log_variance / 2),
                 0.02);
   }
 }
 
-// Few keys that recur leave most lists without any. A query that points away
-// from all keys finds the least in each: a list that was learned from no key
-// must not be taken to hold more.
+// Few keys that recur leave most lists empty. A query that points away from all
+// keys finds the least in each: an empty list must not be taken to hold more.
 TEST_F(IvfCarryTest, ListsWithoutKeysHoldNothing) {
   constexpr std::size_t kDifferent = 30;
   std::vector<float> floats;

@@ -1,4 +1,4 @@
-// Indexes that learn from the queries that come.
+// Indexes that learn from incoming queries.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 constexpr int kKept = LearnedMass::kKeptQueries;
 
-// Keys that are sums of three of many words, as glosses are of more, and
-// queries of one of them, which are near to no key.
+// Keys that each sum three of many words, as glosses sum more, and queries of a
+// single word, which are near to no key.
 class Glosses {
  public:
   static constexpr std::int64_t kDim = 64;
@@ -34,7 +34,7 @@ class Glosses {
     std::vector<float> floats;
     for (std::int64_t k = 0; k < kKeys; ++k) {
       for (int& word : words_of_[static_cast<std::size_t>(k)]) {
-        // Some are in many keys.
+        // Some words are in many keys.
         const double share = std::uniform_real_distribution<>()(random_);
         word = static_cast<int>(share * share * kWords);
       }
@@ -82,8 +82,8 @@ class LearningIndexTest : public ::testing::Test {
       : index_(*IvfIndex::Build(glosses_.table().keys, Glosses::kDim,
                                 ScoreKind::kDot, {})) {}
 
-  // The state after a scan at this temperature, and whether its interval holds
-  // the sum over all keys.
+  // True if the state's interval after a scan at this temperature covers the
+  // sum over all keys.
   bool Holds(std::span<const float> vector, double temperature) const {
     ScanQuery query = QueryFor(vector, Glosses::kKeys);
     query.logit_factor = 1 / temperature;
@@ -105,7 +105,7 @@ class LearningIndexTest : public ::testing::Test {
     const double log_found = found.max + std::log(found.sum);
     const double share = std::exp(stats->log_variance / 2 - log_found);
     const double spread = std::log1p(share * share);
-    // Beside what logits of floats are off.
+    // Plus the error of float logits.
     return std::abs(log_found - (max + std::log(sum))) <=
            1.96 * std::sqrt(spread) + spread / 2 + 2e-6 * std::abs(max);
   }
@@ -142,7 +142,7 @@ TEST_F(LearningIndexTest, WhatIsCancelledLeavesAllAsItWas) {
   EXPECT_THAT(index_->Learn(true),
               StatusIs(absl::StatusCode::kCancelled, ::testing::_));
   EXPECT_EQ(index_->training()->mass->Load(), before);
-  // And what was kept is there for the next time.
+  // The kept queries remain available to the next attempt.
   EXPECT_GT(index_->learning_bytes(), 0);
   EXPECT_THAT(index_->training()->mass->KeptQueries(),
               ::testing::Not(::testing::IsEmpty()));

@@ -1,5 +1,5 @@
-// What masks promise of every index: k rows whenever k are eligible, and those
-// of highest logit, or about as many of them as without a mask.
+// What every index promises under masks: k rows whenever k are eligible, and
+// the rows of highest logit, or about as many of them as without a mask.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -25,9 +25,9 @@ constexpr std::int64_t kRows = 12000;
 constexpr std::int64_t kDim = 16;
 constexpr std::int64_t kQueries = 40;
 constexpr std::int64_t kShortlist = 50;
-// Below the calibrated recall: it is a mean over other queries, and so is what
-// is compared with it. The mean of 40 x 50 rows found at a rate of .8 deviates
-// by .01 if rows were independent; those of a query are not.
+// Slack below the calibrated recall. Both that and the recall compared with it
+// are means over different queries. The mean of 40 x 50 rows found at a rate of
+// .8 would deviate by .01 if rows were independent; those of one query are not.
 constexpr double kRecallSlack = 0.05;
 
 class MaskedScanTest : public ::testing::Test {
@@ -63,7 +63,8 @@ class MaskedScanTest : public ::testing::Test {
     return {RowsOf(state.top().Sorted()), stats.value_or(ScanStats())};
   }
 
-  // The eligible rows with keys, best first, by doubles and a plain loop.
+  // Returns the eligible rows with keys, best first, by a plain loop in
+  // doubles.
   static std::vector<RowIndex> SlowTwin(const ScanQuery& query,
                                         const std::vector<RowIndex>& eligible) {
     std::vector<std::pair<double, RowIndex>> scored;
@@ -82,7 +83,7 @@ class MaskedScanTest : public ::testing::Test {
     return rows;
   }
 
-  // Checks both indexes with a mask of both polarities.
+  // Checks both indexes, with masks of both polarities.
   static void ExpectGoodAnswers(const std::vector<RowIndex>& eligible) {
     Bitmap allowed(kRows);
     for (const RowIndex row : eligible) allowed.Set(row);
@@ -141,7 +142,8 @@ class MaskedScanTest : public ::testing::Test {
     return rows;
   }
 
-  // Rows by their similarity to the first query, in that order or its reverse.
+  // Returns rows by their similarity to the first query, in descending or
+  // ascending order.
   static std::vector<RowIndex> RowsByDistance(bool nearest, std::size_t count) {
     std::vector<RowIndex> all(kRows);
     for (RowIndex row = 0; row < kRows; ++row) all[row] = row;
@@ -193,14 +195,14 @@ TEST_F(MaskedScanTest, FindsAllThatIsWantedAtEverySelectivity) {
 TEST_F(MaskedScanTest, OneRowAndNone) {
   ExpectGoodAnswers({4711});
   ExpectGoodAnswers({});
-  // Its only row has no key.
+  // The only eligible row has no key.
   ExpectGoodAnswers({101});
 }
 
 TEST_F(MaskedScanTest, WhatIsEligibleMayBeNearOrFar) {
   ExpectGoodAnswers(RowsByDistance(/*nearest=*/true, kRows / 4));
   ExpectGoodAnswers(RowsByDistance(/*nearest=*/false, kRows / 4));
-  // A query finds none of the nearest fifth.
+  // None of a query's nearest fifth is eligible.
   ExpectGoodAnswers(RowsByDistance(/*nearest=*/false, kRows * 4 / 5));
 }
 
@@ -236,7 +238,7 @@ TEST_F(MaskedScanTest, HalfTheRowsTakeFewerThanAllOfThem) {
   EXPECT_LT(scored, kQueries * static_cast<std::int64_t>(rows.size()) * 3 / 4);
 }
 
-// Few lists, all but one row eligible: a share of a list more is wanted than
+// Few lists, all but one row eligible: a fraction of a list more is wanted than
 // was visited.
 TEST(MaskedScanOfFewListsTest, Ends) {
   for (const std::int64_t list_count : {2, 3, 5, 8, 13}) {
