@@ -1,8 +1,7 @@
-// What the disk holds: decoders refuse it as damage, or take it for something
-// that they would write and read the same way. The first byte says what it is.
-// Checksums are out of the way, where there are any, so that what is behind
-// them is reached. And text encoders as a request brings them, which are
-// refused, or encode texts.
+// Decoders of on-disk formats. They refuse the input as damage or accept it;
+// then it must encode and decode again to the same. The first byte selects the
+// format. Checksums are bypassed to reach the code behind them. Also text
+// encoders as sent in requests, which are refused or encode texts.
 #include <xxhash.h>
 
 #include <cmath>
@@ -27,7 +26,7 @@ namespace {
 
 using Bytes = absl::StatusOr<std::string>;
 
-// These return the encoding of what they made of the bytes.
+// Each of these returns the encoding of what it decoded.
 
 Bytes Item(absl::string_view bytes) {
   static const CatalogSchema schema = TestRecord().schema;
@@ -77,7 +76,7 @@ Bytes Encoder(absl::string_view bytes) {
   return encoder->Serialize();
 }
 
-// The same without its checksum, the last 8 bytes.
+// Decodes an encoder without its checksum, the last 8 bytes.
 Bytes EncoderBody(absl::string_view bytes) {
   const std::uint64_t checksum = XXH3_64bits(bytes.data(), bytes.size());
   char last[sizeof(checksum)];
@@ -88,7 +87,7 @@ Bytes EncoderBody(absl::string_view bytes) {
   return encoded;
 }
 
-// The key that a model is stored by.
+// The key under which a model is stored.
 Bytes ModelKey(absl::string_view bytes) {
   const ModelName name = DecodeModelKey(bytes);
   if (name.version < 1) {
@@ -99,7 +98,7 @@ Bytes ModelKey(absl::string_view bytes) {
   return EncodeModelKey(name);
 }
 
-// A snapshot's manifest without its last line, the checksum.
+// A snapshot's manifest without its last line, which is the checksum.
 Bytes Manifest(absl::string_view bytes) {
   const absl::StatusOr<SnapshotManifest> manifest =
       DecodeSnapshotManifest(absl::StrCat(bytes, HashText(bytes), "\n"));
@@ -116,12 +115,12 @@ void Check(Bytes (*decode)(absl::string_view), absl::string_view bytes) {
     return;
   }
   Accept();
-  // What was read is what is written from then on.
+  // What was decoded must survive another round trip unchanged.
   const Bytes again = decode(*encoded);
   Require(again.ok() && *again == *encoded, "the encoding is read the same");
 }
 
-// A log of RocksDB.
+// Checks a RocksDB log.
 void CheckLog(absl::string_view log) {
   std::size_t after = 0;
   const std::size_t end =
@@ -151,7 +150,8 @@ void CheckLog(absl::string_view log) {
           "nothing is torn of what is left");
 }
 
-// The sizes of an encoder's parts in a byte each, so that they need not fit.
+// Reads the sizes of an encoder's parts, one byte each, so that they may be
+// inconsistent.
 bool ReadSizedParts(ByteReader& reader, TextEncoderParts& parts) {
   std::uint8_t term_count;
   std::uint8_t idf_count;
@@ -171,7 +171,7 @@ bool ReadSizedParts(ByteReader& reader, TextEncoderParts& parts) {
          reader.ReadFloats(number_count, parts.projection);
 }
 
-// An encoder's parts, and a text.
+// The input has an encoder's parts and a text.
 void CheckEncoding(absl::string_view bytes) {
   ByteReader reader(bytes);
   TextEncoderParts parts;

@@ -61,14 +61,14 @@ void CheckText(absl::string_view text) {
   Require(ToText(*same) == written, "and is the same:\n" + written);
 }
 
-// Of a token for these tests alone, of the role write, and its hash.
+// A token used only in these tests, with the role write, and its hash.
 constexpr absl::string_view kToken =
     "ci.d9cbocwO4Dol2MLyiMnvQ5AMSd611obthTEe8ZA6YPQ";
 constexpr absl::string_view kTokenLine =
     "ci write films hkdf-sha256:573Khj3au4_SslpuT9kfgQ:"
     "mZGhsest4o6C8UKOTnTJQOGRY18P0honO1W9drtEPhM";
 
-// Of a file that has the token.
+// Reads a file that contains the token.
 std::unique_ptr<Authenticator> OpenAuthenticator(bool anonymous_read) {
   static const std::string path = WriteScratch("tokens", kTokenLine);
   auto opened = Authenticator::Open(path, anonymous_read);
@@ -102,7 +102,7 @@ void CheckAuthorization(absl::string_view text) {
   }
 }
 
-// The token is known by its line, and nobody is by its line alone.
+// The new token is recognised by its line; the line itself is not a token.
 void CheckNewToken(absl::string_view name) {
   for (const Role role : {Role::kRead, Role::kAdmin}) {
     const auto made = MakeToken({.name = std::string(name), .role = role});
@@ -113,7 +113,7 @@ void CheckNewToken(absl::string_view name) {
     Accept();
     const auto table = TokenTable::FromText(made->line);
     Require(table.ok(), "the line of a new token is read");
-    // Twice: the second time it was found before.
+    // The second lookup hits the cache.
     for (int i = 0; i < 2; ++i) {
       const Grant* const grant = table->Find(made->token);
       Require(grant != nullptr && grant->name == name && grant->role == role &&
@@ -128,7 +128,8 @@ void CheckNewToken(absl::string_view name) {
   }
 }
 
-// A call without a role is of the health service, one for readers of ours.
+// Only methods of the health service have no role; methods for readers are
+// ours.
 void CheckMethod(absl::string_view path) {
   const auto role = RoleFor(path);
   if (!role.has_value()) {
@@ -145,7 +146,7 @@ void CheckMethod(absl::string_view path) {
   Require(same.ok() && *same == *role, "a role is known by its name");
 }
 
-// As text, and as the bytes of a socket's address.
+// As text, and as the bytes of a socket address.
 void CheckAddress(absl::string_view text) {
   if (!text.empty() && text.size() <= sizeof(sockaddr_storage)) {
     sockaddr_storage address = {};
@@ -184,7 +185,7 @@ void CheckTokens(absl::string_view text) {
     return;
   }
   Accept();
-  // Nobody has a secret to a hash.
+  // Nobody knows the secret of a hash.
   for (const absl::string_view token : {absl::string_view(), text}) {
     Require(table->Find(token) == nullptr, "no token by chance");
   }

@@ -44,7 +44,7 @@ void CheckMeaning(const Filter& filter, const Table& table) {
                          table.attributes[static_cast<std::size_t>(row)]),
             "rows pass as the twin says");
   }
-  // Every third row, but for every second.
+  // Every third row is tested, and every second is excluded.
   Bitmap thirds(table.rows.capacity());
   Bitmap seconds(table.rows.capacity());
   for (RowIndex row = 0; row < kRows; row += 3) thirds.Set(row);
@@ -90,7 +90,7 @@ void CheckText(absl::string_view text) {
   Require(ValidateFilter(*filter, table.schema, "filter").ok(),
           "what is parsed is valid");
   CheckMeaning(*filter, table);
-  // With more parentheses it may be too long or too deep.
+  // Additional parentheses may make it too long or too deep.
   const absl::StatusOr<Filter> again =
       ParseFilter(Written(*filter), table.schema);
   if (absl::IsResourceExhausted(again.status())) return;

@@ -1,7 +1,7 @@
-// What the commands make of files and flags: events, items, their attributes,
-// fitted models, attention models. Refused as InvalidArgument, or what comes of
-// it is valid. The first byte says which the rest is. Where it takes several
-// files they are packed.
+// What the commands read from files and flags: events, items, attributes,
+// fitted models, attention models. The input is refused as InvalidArgument, or
+// the result is valid. The first byte selects the kind; several files are
+// packed.
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
@@ -81,15 +81,15 @@ void CheckAttributes(absl::string_view bytes) {
     }
     Require(item->id() == (*rows)->id(row) && item->keys_size() == 1,
             "items have their id and key");
-    // UTF-8 throughout.
+    // All strings must be UTF-8.
     v1::Item again;
     Require(again.ParseFromString(item->SerializeAsString()),
             "items can be sent");
   }
 }
 
-// A packed file, at its name in the scratch directory; empty, and no file
-// there, if there is none.
+// Writes a packed file to the scratch directory and returns its path. If there
+// is none, removes the file and returns "".
 std::string PathOf(const FileMap& files, const std::string& name) {
   const auto found = files.find(name);
   if (found != files.end()) return WriteScratch(name, found->second);
@@ -97,8 +97,8 @@ std::string PathOf(const FileMap& files, const std::string& name) {
   return "";
 }
 
-// What a directory of a fit lacks is NotFound, as the system says; a damaged
-// encoder is DataLoss.
+// A file missing from a fit's directory is NotFound, as the system reports it;
+// a damaged encoder is DataLoss.
 void RequireBadDirectory(const absl::Status& status) {
   RequireRefusal(
       status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDataLoss,
@@ -120,7 +120,7 @@ void CheckEncoder(const std::string& directory) {
           "an encoder has its model's dimension");
 }
 
-// All that an import may name: a directory of a fit, and files beside it.
+// Everything that an import may name: a fit's directory, and files outside it.
 void CheckImport(absl::string_view bytes) {
   static const bool made =
       std::filesystem::create_directories(Scratch() / "fitted");

@@ -1,6 +1,6 @@
-// Writes the seeds of the fuzz targets: make_corpus tests/fuzz/corpus. Again
-// when a format changes; seeds of bugs that were found have other names
-// (bug-*), and stay.
+// Writes the seeds of the fuzz targets: make_corpus tests/fuzz/corpus. Run it
+// again when a format changes; seeds of bugs that were found have other names
+// (bug-*) and stay.
 #include <netinet/in.h>
 #include <zlib.h>
 
@@ -65,9 +65,9 @@ class Corpus {
     }
   }
 
-  // What the parser takes.
+  // Adds an input that the parser must accept.
   void AddValid(absl::string_view bytes) { Add("valid", bytes); }
-  // What it may refuse.
+  // Adds an input that the parser may refuse.
   void AddSeed(absl::string_view bytes) { Add("seed", bytes); }
 
  private:
@@ -122,7 +122,7 @@ void WriteFilters(const std::string& root) {
   }
 }
 
-// The text with another in place of the first `from`, which is there.
+// Replaces the first occurrence of `from`, which must exist.
 std::string WithOther(std::string text, absl::string_view from,
                       absl::string_view to) {
   const std::size_t at = text.find(from.data(), 0, from.size());
@@ -144,9 +144,8 @@ SnapshotManifest Manifest() {
   return manifest;
 }
 
-// A record of RocksDB's log, of one whole write, or of its first part ('\x02'),
-// one amid (3) or the last (4). The checksum is a masked CRC-32C, of the type
-// and the payload.
+// Returns a record of RocksDB's log: a whole write, or its first (2), middle
+// (3) or last (4) part. The checksum is a masked CRC-32C of type and payload.
 std::string LogRecord(const std::string& payload, char type = '\x01') {
   const std::string checked = type + payload;
   std::uint32_t crc = ~0u;
@@ -166,7 +165,7 @@ std::string LogRecord(const std::string& payload, char type = '\x01') {
   return record + payload;
 }
 
-// Logs of more than one block, which has 32 KiB.
+// Logs longer than a block, which has 32 KiB.
 void WriteLongLogs(Corpus& corpus) {
   constexpr std::size_t kBlockBytes = 32768;
   constexpr std::size_t kHeaderBytes = 7;
@@ -178,20 +177,20 @@ void WriteLongLogs(Corpus& corpus) {
   corpus.AddValid(
       "l" + first +
       LogRecord(std::string(kBlockBytes - kHeaderBytes, 'z'), '\x03') + last);
-  // A block's last bytes have no room for a header.
+  // The rest of the block is too short for a header.
   corpus.AddValid("l" + LogRecord(std::string(kBlockBytes - 10, 'x')) +
                   std::string(3, '\0') + next);
   std::string torn = first + last;
   std::fill_n(torn.begin() + 1024, 512, '\0');
   corpus.AddSeed("l" + torn);
-  // Damaged, since a later write is there.
+  // Counts as damage, because a later write follows.
   corpus.AddSeed("l" + torn + next);
   torn = first + last;
   std::fill_n(torn.begin() + kBlockBytes + 512, 395, '\0');
   corpus.AddSeed("l" + torn);
 }
 
-// An encoder as a request brings it, and a text.
+// An encoder as in a request, and a text.
 std::string EncoderRequest(const TextEncoderParts& parts,
                            absl::string_view text) {
   std::string bytes;
@@ -235,7 +234,7 @@ void WriteEncoders(Corpus& corpus) {
   add([](TextEncoderParts& bad) {
     bad.projection[3] = std::numeric_limits<float>::infinity();
   });
-  // Stored, without the checksum.
+  // As stored, without the checksum.
   std::string body = Ok(TextEncoder::Create(parts)).Serialize();
   body.resize(body.size() - sizeof(std::uint64_t));
   corpus.AddValid("u" + body);
@@ -289,7 +288,7 @@ void WriteCodecs(const std::string& root) {
   corpus.AddValid("l" + log);
   corpus.AddValid("l" + LogRecord("first") + LogRecord("") +
                   std::string(1024, '\0'));
-  // A sector of the last write never came.
+  // A sector of the last write is missing.
   corpus.AddValid("l" + log.substr(0, 512) + std::string(100, '\0'));
   WriteLongLogs(corpus);
   WriteEncoders(corpus);
@@ -363,7 +362,7 @@ std::string SmallFloats(const std::string& dtype, std::size_t bytes) {
                            {"scalar", dtype, {}, std::string(bytes / 2, 1)}});
 }
 
-// An array of ones that says of itself what `fields` says.
+// Returns an array of ones whose header contains `fields`.
 std::string NpyOf(const std::string& fields, std::size_t bytes) {
   const std::string header = absl::StrCat("{", fields, "}\n");
   std::string npy("\x93NUMPY\x01\x00", 8);
@@ -372,7 +371,7 @@ std::string NpyOf(const std::string& fields, std::size_t bytes) {
   return absl::StrCat(npy, header, std::string(bytes, '\x3f'));
 }
 
-// Files that are refused, or read, by what the others don't have.
+// Files that are accepted or refused because of features that the others lack.
 void WriteMoreFiles(Corpus& corpus) {
   const std::string order = ", 'fortran_order': ";
   corpus.AddValid("n" +
@@ -400,7 +399,7 @@ void WriteMoreFiles(Corpus& corpus) {
   corpus.AddSeed("ia\nb\na\n");
   corpus.AddSeed("cid,name,id\n1,2,3\n");
   for (const char* dtype : {"F16", "F32"}) {
-    // Not as large as it says, infinite, and no number.
+    // Smaller than declared; infinite; not a number.
     corpus.AddSeed("s" +
                    SafetensorsBytes({{"w", dtype, {3}, std::string(4, '\0')}}));
     const std::int64_t count = dtype[1] == '1' ? 2 : 1;
@@ -411,7 +410,7 @@ void WriteMoreFiles(Corpus& corpus) {
   }
   corpus.AddValid("wshort");
   corpus.AddSeed("w" + std::string(200, 'x'));
-  // A line, and a field, of more than any has.
+  // A line and a field longer than any allowed.
   corpus.AddSeed("i" + Gzip(std::string(17 << 20, 'a')));
   corpus.AddSeed("c" + Gzip("id,name\na,\"" + std::string(3 << 20, 'b')));
   corpus.AddValid("c\xEF\xBB\xBFid,name\na,b");
@@ -466,7 +465,7 @@ void WriteFiles(const std::string& root) {
   WriteMoreFiles(corpus);
 }
 
-// A directory of a fit with its encoder, and files beside it.
+// A fit's directory with its encoder, and files outside it.
 FileMap FittedFiles() {
   const TextEncoderParts parts = {{"alarm", "clock"}, {1, 2}, 2, {1, 2, 3, 4}};
   const std::vector<float> keys = {1, 2, 3, 4};
@@ -504,7 +503,7 @@ void WriteImportedFiles(Corpus& corpus) {
   add(true, fitted, {{"attributes", "{\"id\":\"new\",\"bool\":true}\n"}});
   add(true, {{"rows", "a\n"}, {"partial", ""}},
       {{"values.npy", NpyBytes(std::vector<float>{1}, 1)}});
-  // The same attributes once more, and others.
+  // The same attributes again, and other ones.
   add(true, fitted, {{"attributes", fitted.at("fitted/attributes.jsonl")}});
   add(false, fitted, {{"attributes", "{\"id\":\"a\",\"int64\":6}\n"}});
   add(false, fitted,
@@ -534,7 +533,7 @@ void WriteImportedFiles(Corpus& corpus) {
   }
 }
 
-// Tensors in files of any kind, with a config.
+// Tensors in all file formats, with a config.
 void WriteTensors(Corpus& corpus) {
   const std::vector<float> square = {1, 2, 3, 4};
   const std::vector<float> pair = {1, 2};
@@ -604,7 +603,7 @@ void WriteTensors(Corpus& corpus) {
   add(false, tensors({F32Tensor("W_Q_1", {2, 2}, square),
                       F32Tensor("W_K_1", {1, 4}, square)},
                      "{}"));
-  // Wide, but not transposed; more than a request holds.
+  // Very wide, but not transposed; more than a request holds.
   add(false, tensors({{"W", "F32", {0, std::int64_t{1} << 40}, ""}}, "{}"));
   std::vector<NamedTensor> others;
   for (int i = 0; i < 10; ++i) {
@@ -681,7 +680,8 @@ void WriteImports(const std::string& root) {
   corpus.AddSeed("ecustomer_id,item_id,rating\nc1,b,1\n");
   corpus.AddSeed("etime,customer_id,item_id,rating\n2011-01-02,,b,1\n");
   corpus.AddSeed("etime,customer_id,item_id,rating\n2011-01-02,c,b,many\n");
-  // Whose shortest text a reader of doubles would round twice.
+  // Its shortest decimal text would be rounded twice by a parser that reads
+  // doubles.
   corpus.AddValid(
       "i{\"id\":\"a\",\"keys\":{\"k\":[7.038530691851209e-26,-0.0]}}\n");
   for (const char* member :
@@ -775,7 +775,8 @@ void WriteSnapshots(const std::string& root) {
   for (const char how : {'\x00', '\x07', '\x0d'}) {
     corpus.AddValid(absl::StrCat("d", std::string(1, how), bytes));
   }
-  // Cut off in its header, its manifest, its parts, and before its checksum.
+  // Truncated in the header, in the manifest, in the parts, and before the
+  // checksum.
   for (const std::size_t size :
        {std::size_t{10}, std::size_t{100}, bytes.size() - 100,
         bytes.size() - kHashTextBytes, bytes.size() - 1}) {
@@ -784,7 +785,7 @@ void WriteSnapshots(const std::string& root) {
   corpus.AddSeed("r\x20" + bytes + "x");
   corpus.AddSeed("r\x20" + WithOther(bytes, "ATTN", "OTHR").substr(0, 100));
   corpus.AddSeed("r\x20" + bytes.substr(0, 8) + std::string(8, '\x7f'));
-  // A manifest that is shorter than its checksum.
+  // A manifest shorter than its checksum.
   corpus.AddSeed("r\x20" + bytes.substr(0, 8) +
                  std::string("\x05\0\0\0\0\0\0\0", 8) + std::string(80, 'x'));
   std::string changed = bytes;
@@ -792,7 +793,7 @@ void WriteSnapshots(const std::string& root) {
   corpus.AddSeed("r\x20" + changed);
 }
 
-// Of 40 items, of which so many are deleted.
+// Segments of 40 items, of which `deleted_count` are deleted.
 FileMap SegmentFileMap(int deleted_count) {
   const CatalogRecord record = SegmentRecord();
   BackgroundWorker background;
@@ -853,7 +854,7 @@ void WriteSegments(const std::string& root) {
   FileMap files = SegmentFileMap(0);
   corpus.AddValid(Pack(files));
   corpus.AddValid(Pack(SegmentFileMap(3)));
-  // With the checksum that it had, and with another.
+  // With its original checksum, and with another.
   const std::string manifest = files[""];
   files.erase("");
   files["MANIFEST"] = manifest + HashText(manifest);
@@ -915,7 +916,7 @@ void WriteRpcs(const std::string& root) {
                      std::string(kQuery).substr(16), "} requests { ",
                      std::string(kQuery).substr(16), "}"));
   for (const RpcRequest& request : kRpcWorld) {
-    // Of a world that has it already: the last three are taken once more.
+    // The world already has these: the last three are sent again.
     corpus.AddSeed(add(std::string(request.method), request.text));
   }
   valid("CreateCatalog",

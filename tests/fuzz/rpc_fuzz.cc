@@ -1,9 +1,8 @@
-// The body of any RPC, over loopback to a server with one small catalog:
-// refused with a status that the caller is to blame for, or answered by a
-// message in which no number is missing. The input is the method's name, a line
-// end, and the body.
+// Sends the body of any RPC over loopback to a server with one small catalog.
+// The call is refused with a status that blames the caller, or answered by a
+// message without NaN. The input is the method's name, a newline, and the body.
 //
-// What an input changed is put back before the next.
+// Changes made by an input are undone before the next.
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
 
@@ -58,7 +57,7 @@ class World {
     return answer;
   }
 
-  // All as it was in the beginning, but for numbers that are given out once.
+  // Restores the initial state, except for numbers that are never reused.
   void Rebuild() {
     for (const Alias& alias : catalogs_->ListAliases("", kMaxAliases)) {
       Require(catalogs_->DeleteAlias(alias.name).ok(), "aliases go");
@@ -144,12 +143,12 @@ void CheckWeights(const v1::AttendResponse& response) {
             "weights are in [0, 1]");
     sum += item.weight();
   }
-  // Draws are weighed one by one.
+  // Each draw has its own weight.
   if (response.has_slate()) return;
   Require(sum <= 1 + 1e-4, "weights sum to at most 1");
 }
 
-// Statuses that a request alone may bring about.
+// Statuses that a request can cause by itself.
 bool IsRefusal(const MethodDescriptor& method, grpc::StatusCode code) {
   switch (code) {
     case grpc::StatusCode::INVALID_ARGUMENT:
@@ -174,7 +173,7 @@ void CheckInput(absl::string_view input) {
   const MethodDescriptor* method = FindRpc(input.substr(0, end));
   if (method == nullptr) return;
   const Answer answer = world.Call(*method, std::string(input.substr(end + 1)));
-  // A stream may end badly after it began well.
+  // A stream may fail after some successful replies.
   if (!IsRead(method->name()) &&
       (answer.status.ok() || !answer.replies.empty())) {
     world.Rebuild();

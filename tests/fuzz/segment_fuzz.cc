@@ -1,7 +1,7 @@
-// The files of a catalog's segments, behind their checksums: refused as
-// damaged, or segments that can be scanned. They are packed; the manifest,
-// without its checksum, has no name, and one with whatever checksum is named
-// "MANIFEST".
+// A catalog's segment files, behind their checksums: they are refused as
+// damaged, or give segments that can be scanned. The input is packed files; the
+// manifest without its checksum has an empty name, and one with any checksum is
+// named "MANIFEST".
 #include <algorithm>
 #include <filesystem>
 
@@ -37,7 +37,7 @@ bool IsFileName(const std::string& name) {
          });
 }
 
-// Scans of all keys, of those in the nearest lists, and of all codes.
+// Scans all keys, the keys in the nearest lists, and all codes.
 void CheckScans(const Snapshot& snapshot, std::size_t segment,
                 std::size_t field) {
   const SegmentView& view = snapshot.segments[segment];
@@ -64,7 +64,7 @@ void CheckScans(const Snapshot& snapshot, std::size_t segment,
   }
 }
 
-// Every key with its row, and scans of each index.
+// Reads every key of every row, and scans each index.
 void CheckSegments(const Snapshot& snapshot) {
   for (std::size_t s = 0; s < snapshot.segments.size(); ++s) {
     const SegmentView& view = snapshot.segments[s];
@@ -108,7 +108,7 @@ void CheckInput(absl::string_view input) {
     RequireRefusal(loaded.status(), {absl::StatusCode::kDataLoss});
     return;
   }
-  // Nothing is of another schema.
+  // There is no value if the files are of another schema.
   if (!loaded->has_value()) return;
   Accept();
   snapshot.segments = std::move((*loaded)->segments);

@@ -31,8 +31,9 @@ CatalogSet& Catalogs() {
   return **catalogs;
 }
 
-// With checksums that fit, of the manifest's text, of each part that it names
-// and of the whole; as it is where its sizes don't say what lies where.
+// Recomputes the checksums of the manifest's text, of each part that it names,
+// and of the whole. Returns the stream unchanged if its sizes do not determine
+// where these are.
 std::string WithChecksums(absl::string_view stream) {
   std::string bytes(stream);
   if (bytes.size() < kHeaderBytes + kHashTextBytes) return bytes;
@@ -79,13 +80,13 @@ absl::StatusOr<SnapshotManifest> Import(absl::string_view stream,
 }
 
 void RequireDamage(const absl::Status& status) {
-  // Space that is announced and not there is the last.
+  // ResourceExhausted: the stream announces more space than there is.
   RequireRefusal(
       status, {absl::StatusCode::kInvalidArgument, absl::StatusCode::kDataLoss,
                absl::StatusCode::kResourceExhausted});
 }
 
-// A query over each key field.
+// Queries each key field.
 void CheckAnswers(const LiveCatalog& catalog) {
   const auto snapshot = catalog.snapshot();
   for (const KeyFieldSchema& field : snapshot->schema->key_fields) {
@@ -99,7 +100,7 @@ void CheckAnswers(const LiveCatalog& catalog) {
   }
 }
 
-// All that it hands out, or why it has no end.
+// Returns the whole export, or why it failed.
 absl::StatusOr<std::string> Export(const SnapshotId& id,
                                    std::size_t part_size) {
   auto lease = Catalogs().snapshots().Open(id);
@@ -117,7 +118,7 @@ absl::StatusOr<std::string> Export(const SnapshotId& id,
   return bytes;
 }
 
-// A part of what is stored goes, grows, or changes, by the byte `how`.
+// Removes, extends or changes a stored part, as the byte `how` says.
 void CheckDamaged(const SnapshotManifest& manifest, std::uint8_t how) {
   const SnapshotId id = {manifest.catalog, manifest.name};
   const SnapshotPart& part = manifest.parts[how % manifest.parts.size()];

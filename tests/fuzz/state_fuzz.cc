@@ -1,7 +1,7 @@
-// Partial attention of any logits, cut into parts anywhere: merging the parts
-// is what scanning all at once is.
+// Partial attention over any logits, split into parts anywhere: merging the
+// parts gives the same as scanning everything at once.
 //
-// The input: k, the value dimension, the size of a part, and logits as floats.
+// Input: k, the value dimension, the part size, and logits as floats.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -21,7 +21,7 @@ class RowIds : public IdResolver {
  public:
   RowIds() {
     for (std::size_t row = 0; row < kMaxRows; ++row) {
-      // In another order than the rows.
+      // Ids are in a different order from rows.
       ids_.push_back(std::to_string(row * 7919 % 10007));
     }
   }
@@ -68,8 +68,9 @@ void CheckPartition(const SoftmaxPartition& partition, std::size_t count) {
       "the effective count is at most the count");
 }
 
-// exp(logit - max) is a float's: a part of another max rounds another way, the
-// more the further its logits are from the max; those weigh little.
+// exp(logit - max) is computed in float, so a part with another max rounds
+// differently; the difference grows with the distance to the max, where weights
+// are small.
 constexpr double kTolerance = 1e-5;
 
 void CheckSame(const SoftmaxPartition& a, const SoftmaxPartition& b) {
@@ -101,7 +102,7 @@ void CheckSame(const AttentionState& whole, const AttentionState& merged) {
   }
 }
 
-// Every other part as its sums alone.
+// Merges every other part by its sums alone.
 void CheckUnkept(const Rows& all, std::size_t part_size,
                  const AttentionState& whole, const IdResolver& ids) {
   const std::int64_t dim = whole.value_dim();
@@ -150,7 +151,7 @@ void CheckInput(absl::string_view input) {
        input.remove_prefix(sizeof(float))) {
     float logit;
     std::memcpy(&logit, input.data(), sizeof(logit));
-    // Scans refuse others, and none adds rows that all weigh nothing.
+    // Scans refuse other logits, and no scan adds rows whose weights are all 0.
     if (!std::isfinite(logit) &&
         (logit != -std::numeric_limits<float>::infinity() ||
          all.rows.size() % part_size == 0)) {
@@ -167,7 +168,8 @@ void CheckInput(absl::string_view input) {
   AttentionState whole(k, &ids, dim);
   Scan(all, 0, count, whole);
   CheckPartition(whole.partition(), count);
-  // One after the other, and each alone, merged in either direction.
+  // Adds the parts in turn, and each to its own state, merged in either
+  // direction.
   AttentionState in_turn(k, &ids, dim);
   SoftmaxPartition forward;
   std::vector<SoftmaxPartition> parts;

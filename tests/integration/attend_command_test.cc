@@ -40,7 +40,7 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   EXPECT_EQ(none.exit_status, 0);
   EXPECT_THAT(none.out, AllOf(HasSubstr("Nothing was eligible"),
                               Not(HasSubstr("Weights sum to 1"))));
-  // All items again would remove the attributes that two have.
+  // Importing all items again would remove the attributes of two of them.
   EXPECT_THAT(ImportPoints(keys, ids).err,
               HasSubstr("replacing 'item3' would remove name"));
   const CommandResult refused =
@@ -68,7 +68,7 @@ TEST_F(AttendantCommandTest, ADecayTakesDaysAndATimestamp) {
       Run({"items", "update", "points", "item39", "--set", "listed=2026-01-01"})
           .exit_status,
       0);
-  // The logit is 39 - ln 2: it has lost half of its weight in 30 days.
+  // The logit is 39 - ln 2: the weight halved in 30 days.
   const json aged = RunJson({"attend", "points", "--vector", "1,0", "--decay",
                              "listed=30d", "--time", "2026-01-31"});
   double logit = 0;
@@ -120,7 +120,7 @@ TEST_F(AttendantCommandTest, HeadsOfDifferentWidthsAnswerInJsonToo) {
   const json answer = RunJson({"attend", "points", "--like", "item1", "--head",
                                "key", "--head", "wide", "-k", "3"});
   EXPECT_EQ(answer["items"].size(), 3u);
-  // The heads are one field at two temperatures.
+  // The heads use one field at two temperatures.
   const json twice = RunJson({"attend", "points", "--like", "item1", "--head",
                               "key=1", "--head", "key=9", "-k", "3"});
   EXPECT_EQ(twice["items"].size(), 3u);
@@ -189,7 +189,7 @@ TEST_F(AttendantCommandTest, ContextualizesFilesAndItems) {
                                "--weights", "--score", "dot", "--pad", "2"});
   ASSERT_EQ(answer["outputs"].size(), 3u);
   EXPECT_EQ(answer["outputs"][0]["floats"]["values"], json({10, 0}));
-  // Logits are 90 and 0; the token's own is masked.
+  // Logits are 90 and 0; the token itself is masked.
   EXPECT_EQ(answer["outputs"][2]["floats"]["values"], json({10, 0}));
   EXPECT_EQ(answer["headWeights"][0]["weights"],
             json({1, 0, 0, 0, 1, 0, 1, 0, 0}));

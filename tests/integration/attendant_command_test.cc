@@ -1,5 +1,5 @@
-// `attendant` as people and scripts run it: output, messages and exit statuses
-// of any command.
+// `attendant` as used by people and scripts: output, messages and exit statuses
+// common to all commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST_F(AttendantCommandTest, WhatTheFlagsDecideIsAMatterOfUsage) {
   EXPECT_EQ(many.exit_status, 2);
   EXPECT_THAT(many.err, HasSubstr("--svg: got 1025 tokens, want at most"));
 
-  // attendant-load behaves alike.
+  // attendant-load behaves the same.
   for (const std::vector<std::string>& alone :
        {std::vector<std::string>{"--client-cert", File("cert.pem", "x")},
         {"--ca", files_ / "missing.pem"},
@@ -105,7 +105,7 @@ TEST_F(AttendantCommandTest, TheDoctorFindsTheServerWell) {
                    server_->http_address()})
                   .out,
               HasSubstr("nobody, though the server answers"));
-  // The doctor does not guess the server's directory.
+  // The doctor does not guess the server's data directory.
   EXPECT_THAT(Run({"doctor", "--http", server_->http_address()}).out,
               HasSubstr("not examined: say which with --data-dir"));
   server_->Kill();
@@ -133,7 +133,7 @@ TEST_F(AttendantCommandTest, ExitStatusTellsUsageFromRefusalFromNoServer) {
 TEST_F(AttendantCommandTest, FirstFailuresSayWhatToDoNext) {
   EXPECT_THAT(Run({"attend", "nowhere", "--vector", "1,0"}).err,
               HasSubstr("`attendant catalog list` lists the catalogs"));
-  // gRPC would write lines of its own.
+  // gRPC would print messages of its own.
   const CommandResult http = RunCommand(
       {kAttendant, "--server", server_->http_address(), "catalog", "list"});
   EXPECT_EQ(http.exit_status, 3);
@@ -162,7 +162,7 @@ TEST_F(AttendantCommandTest, JsonOfWhatFailsIsOneDocumentToo) {
   EXPECT_EQ(error["reason"], "CATALOG_NOT_FOUND");
   EXPECT_TRUE(error["metadata"].is_object());
   EXPECT_FALSE(error.contains("retryDelay"));
-  // Errors found by the client have a reason as well.
+  // Errors that the client finds have a reason too.
   CreatePoints();
   const auto reason_of = [&](std::vector<std::string> command) {
     command.insert(command.begin(), "--json");
@@ -188,7 +188,7 @@ TEST_F(AttendantCommandTest, JsonOfWhatFailsIsOneDocumentToo) {
   EXPECT_EQ(json::parse(unreachable.out)["error"]["code"], "UNAVAILABLE");
 }
 
-// The commands are those of README.
+// The commands are those of the README.
 TEST_F(AttendantCommandTest, TheExampleOfTheReadmeRuns) {
   const std::string write_files =
       absl::StrCat(kSourceDir, "/examples/films/write-files");
@@ -206,7 +206,7 @@ TEST_F(AttendantCommandTest, TheExampleOfTheReadmeRuns) {
   const std::string answer =
       RunText({"attend", "films", "--like", "tt0111161", "--like",
                "tt0068646=0.5", "--show", "title", "-k", "2"});
-  // Of one taste.
+  // Both films are of the same taste.
   EXPECT_THAT(answer, AllOf(HasSubstr("The Godfather Part II"),
                             HasSubstr("12 Angry Men")));
   const CommandResult fitted = Run({"fit", "temperature", "--catalog", "films",

@@ -23,8 +23,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Runs a command on a terminal of its own with `typed` as its input. Returns
-// the exit status and what the terminal shows.
+// Runs a command on its own terminal with `typed` as its input. Returns the
+// exit status and what the terminal shows.
 CommandResult RunOnTerminal(std::vector<std::string> arguments,
                             const std::string& typed) {
   std::vector<char*> argv;
@@ -42,7 +42,7 @@ CommandResult RunOnTerminal(std::vector<std::string> arguments,
             static_cast<ssize_t>(typed.size()));
   char bytes[4096];
   ssize_t count = 0;
-  // Reading fails when the command has ended.
+  // read fails once the command has ended.
   while ((count = read(terminal, bytes, sizeof(bytes))) > 0) {
     result.out.append(bytes, static_cast<std::size_t>(count));
   }
@@ -175,7 +175,7 @@ TEST_F(AttendantCommandTest, ListsDamagedCatalogs) {
   const json created = RunJson(
       {"catalog", "create", "points", "--key-field", "key:2:dot"})["catalog"];
   EXPECT_EQ(server_->Stop(), 0);
-  // RocksDB finds no data without the file that names the manifest.
+  // Without the file that names the manifest, RocksDB finds no data.
   ASSERT_TRUE(std::filesystem::remove(absl::StrCat(
       data_.path(), "/items/", std::string(created["uid"]), "/CURRENT")));
   Start();

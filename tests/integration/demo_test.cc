@@ -57,8 +57,8 @@ TEST_F(DemoTest, ShowsAnswersAndIsIdempotent) {
   ASSERT_EQ(first.exit_status, 0) << first.out << first.err;
   EXPECT_THAT(first.out, HasSubstr("whose products speak of"));
   EXPECT_THAT(first.out, HasSubstr("Items like this one"));
-  // A lookup has one item, with the whole weight: an alarm clock. So has the
-  // first answer to the misspelling.
+  // A lookup returns one item with the whole weight, an alarm clock; so does
+  // the first answer to the misspelling.
   const std::size_t hard = first.out.find(", hard");
   ASSERT_NE(hard, std::string::npos);
   EXPECT_THAT(first.out.substr(hard),
@@ -66,7 +66,7 @@ TEST_F(DemoTest, ShowsAnswersAndIsIdempotent) {
   const std::size_t misspelt = first.out.find("A misspelling");
   ASSERT_NE(misspelt, std::string::npos);
   EXPECT_THAT(first.out.substr(misspelt), HasSubstr("ALARM CLOCK"));
-  // The reports of the fits, and how to continue.
+  // The reports of the fits, and the commands to continue with.
   EXPECT_THAT(first.out, HasSubstr("attendant fit lsi "));
   EXPECT_THAT(first.out, HasSubstr("  Chose score "));
   EXPECT_THAT(first.out,

@@ -1,4 +1,4 @@
-// Create, import, attend: through the real server by the real client.
+// Create, import and attend with the real server and the real client.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST_F(AttendOverTheWireTest, WeightsAreTheSoftmaxOfWhatWasImported) {
   ASSERT_OK(importer->Add(ItemOf("east", "key", {1, 0})));
   ASSERT_OK(importer->Add(ItemOf("north", "key", {0, 1})));
   ASSERT_OK(importer->Add(ItemOf("west", "key", {-1, 0})));
-  // Of another dimension: refused, and the others are kept.
+  // An item of another dimension is refused; the others are kept.
   ASSERT_OK(importer->Add(ItemOf("up", "key", {0, 0, 1})));
   ASSERT_OK(importer->Finish());
   EXPECT_EQ(importer->progress().stored_count, 3);
@@ -70,7 +70,7 @@ TEST_F(AttendOverTheWireTest, WeightsAreTheSoftmaxOfWhatWasImported) {
   EXPECT_NEAR(answer.log_partition(), std::log(partition), 1e-6);
   EXPECT_EQ(answer.returned_mass().method(), v1::MASS_METHOD_EXACT);
   EXPECT_NEAR(answer.returned_mass().value(), 1, 1e-6);
-  // No item has a value: the keys are pooled.
+  // No item has a value, so the keys are pooled.
   EXPECT_EQ(answer.pooled_value().key_as_value_count(), 3);
   EXPECT_NEAR(answer.pooled_value().values(0),
               (std::exp(4) - std::exp(-4)) / partition, 1e-6);

@@ -1,4 +1,4 @@
-// `attendant fit`, and catalogs of what it writes.
+// `attendant fit`, and catalogs made from its output.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,12 +67,12 @@ TEST_F(AttendantCommandTest, AFittedTemperatureCanBeTakenBack) {
   EXPECT_THAT(RunText(dry), HasSubstr("Would set temperature"));
   const json told = RunJson(dry);
   EXPECT_EQ(told["previousTemperature"], 0.05);
-  // Vectors say nothing about how examples combine.
+  // Vectors do not determine how examples combine.
   EXPECT_EQ(told["previousCombineKind"], "COMBINE_KIND_UNIT");
   EXPECT_EQ(told["combineKind"], "COMBINE_KIND_UNIT");
   EXPECT_EQ(told["scoreKind"], "SCORE_KIND_DOT");
   EXPECT_EQ(told["dryRun"], true);
-  // Nothing is said of the combine kind, which stays.
+  // The combine kind is not mentioned and does not change.
   EXPECT_THAT(RunText(dry), Not(HasSubstr(" -> unit")));
   EXPECT_EQ(temperature(), 0.05);
   EXPECT_THAT(
@@ -107,7 +107,7 @@ TEST_F(AttendantCommandTest, AFewChoicesSetNoTemperature) {
                                       "'kee'; it has: key"));
 }
 
-// As items go while choices are kept.
+// Items may be removed while choices are kept.
 TEST_F(AttendantCommandTest, ChoicesOfItemsThatAreGoneAreLeftOut) {
   ASSERT_EQ(Run({"catalog", "create", "points", "--key-field", "key:2:dot"})
                 .exit_status,
@@ -169,8 +169,8 @@ TEST_F(AttendantCommandTest, AFitSaysWhyItHasFewerDimensions) {
               Not(HasSubstr("independent")));
 }
 
-// The worked example from the events file on: its singular values and, through
-// the server, the weights of its films.
+// The worked example, starting from the events file: its singular values and,
+// through the server, the weights of its films.
 TEST_F(AttendantCommandTest, FitsTheWorkedExample) {
   const json example = json::parse(
       ReadWholeFile(absl::StrCat(kSourceDir, "/examples/lsi/lsi.json")));
@@ -195,7 +195,7 @@ TEST_F(AttendantCommandTest, FitsTheWorkedExample) {
                "--include-examples", "--weights", "catalog"});
   ASSERT_EQ(answer["items"].size(), 5u);
   EXPECT_EQ(answer["items"][0]["id"], "film1");
-  // Keys and logits below 4 in binary32.
+  // Keys and logits are below 4, in binary32.
   EXPECT_NEAR(answer["items"][0]["weight"], .338481127780, 4e-6);
   EXPECT_NEAR(answer["items"][1]["weight"], .313059026997, 4e-6);
   EXPECT_NEAR(answer["items"][4]["weight"], .017700409113, 4e-6);
@@ -212,7 +212,7 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
            "--dim", "4", "--out", fit});
   ASSERT_EQ(fitted.exit_status, 0) << fitted.err;
   ASSERT_EQ(Run({"catalog", "create", "texts", "--from", fit}).exit_status, 0);
-  // The same fit again is nothing to warn of; sharper attention is.
+  // Repeating the fit causes no warning; sharper attention does.
   EXPECT_EQ(Run({"catalog", "create", "texts", "--from", fit}).err, "");
   EXPECT_THAT(Run({"catalog", "create", "texts", "--from", fit, "--temperature",
                    "text=0.001"})
@@ -226,7 +226,7 @@ TEST_F(AttendantCommandTest, TextFindsItemsHardSoftAndMisspelt) {
   EXPECT_EQ(hard["items"][0]["id"], "a");
   EXPECT_EQ(hard["items"][0]["weight"], 1);
   const json soft = RunJson({"attend", "texts", "--text", "alarm clokc"});
-  // Both alarm clocks, before the bell.
+  // Both alarm clocks rank before the bell.
   EXPECT_THAT((std::vector<std::string>{soft["items"][0]["id"],
                                         soft["items"][1]["id"]}),
               ::testing::UnorderedElementsAre("a", "b"));
@@ -252,7 +252,7 @@ TEST_F(AttendantCommandTest, ACatalogGetsItsTextEncoderLater) {
   EXPECT_EQ(catalog["schema"]["keyFields"][0]["temperature"], .5);
   EXPECT_GT(catalog["indexes"][0]["textEncoderTermCount"], 0);
   EXPECT_EQ(Run(ask).exit_status, 0);
-  // Alone, it changes no defaults.
+  // --from alone changes no defaults.
   const json again = RunJson(
       {"catalog", "update", "texts", "title", "--from", fit})["catalog"];
   EXPECT_EQ(again["schema"], catalog["schema"]);
@@ -276,7 +276,7 @@ TEST_F(AttendantCommandTest, ACatalogGetsItsTextEncoderLater) {
   EXPECT_THAT(refused.err, HasSubstr("got a fit of events, want one of text"));
 }
 
-// Latin-1, as of an old system.
+// Names in Latin-1, as an old system may write them.
 TEST_F(AttendantCommandTest, AFitIsReportedWhateverBytesItsNamesHave) {
   const std::string items =
       File("items.csv", "item_id,n\xe4me\na,RED CLOCK\nb,RED BAG\n");

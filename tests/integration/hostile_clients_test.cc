@@ -60,14 +60,14 @@ constexpr char kAttend[] = "/attendant.v1.AttentionService/Attend";
 constexpr char kReflect[] =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 constexpr absl::Duration kPatience = absl::Minutes(1);
-// For an answer to another caller, which takes some ms: who waits longer has no
-// server, however busy the machine is.
+// Time limit for an answer to another caller, which normally takes some ms: a
+// longer wait means a denial of service, however busy the machine is.
 constexpr absl::Duration kLongestAnswer = absl::Seconds(kSanitized ? 30 : 10);
 constexpr absl::Duration kPace = absl::Milliseconds(5);  // of its queries
 
 bool Measures() { return Flag("measure", 0) != 0; }
 
-// Of this thread, and those that it starts from now on: the cores in
+// Restricts this thread, and threads that it starts later, to the cores in
 // [first, last).
 void HoldToCores(unsigned first, unsigned last) {
   cpu_set_t cores;
@@ -76,16 +76,16 @@ void HoldToCores(unsigned first, unsigned last) {
   ASSERT_EQ(sched_setaffinity(0, sizeof(cores), &cores), 0);
 }
 
-// Of this thread, and those that it starts from now on.
+// Gives this thread, and threads that it starts later, idle priority.
 void YieldToOthers() {
   const sched_param none = {};
   ASSERT_EQ(sched_setscheduler(0, SCHED_IDLE, &none), 0);
 }
 
-// Asks the same every kPace on a connection of its own, until Stop. It retries
-// nothing, as Client would: what harms it is seen. One query at a time; those
-// that an answer which takes long holds up are asked at once after it, and
-// their latencies count from when they were due.
+// Repeats a query every kPace on its own connection until Stop, one at a time.
+// It does not retry as Client would, so that any harm shows. Queries that a
+// slow answer delays are sent immediately after it, and their latencies count
+// from when they were due.
 class OtherCaller {
  public:
   struct Latencies {
@@ -113,8 +113,8 @@ class OtherCaller {
     }
   }
 
-  // OK if it was answered at least `count` times, each time well and within
-  // kLongestAnswer.
+  // Returns OK if there were at least `count` answers, all of them correct and
+  // within kLongestAnswer.
   absl::Status Stop(int count, Latencies* latencies) {
     AwaitAnswers(count);
     stopping_.store(true);
@@ -155,7 +155,8 @@ class OtherCaller {
 
 class HostileClientsTest : public ::testing::Test {
  protected:
-  // With the catalog "shop", of which a page of all items has some 4 MB.
+  // Starts a server with the catalog "shop"; a page of all its items has about
+  // 4 MB.
   void Start(const std::vector<std::string>& flags) {
     const unsigned cores = std::thread::hardware_concurrency();
     const bool apart = Measures() && cores > 1;
@@ -193,9 +194,9 @@ class HostileClientsTest : public ::testing::Test {
     return request.SerializeAsString();
   }
 
-  // Does harm while another calls. What the server holds meanwhile and
-  // afterwards is at most `most_growth` bytes more, but under a sanitizer,
-  // which keeps what is freed.
+  // Runs `harm` while another caller sends queries. Memory may grow by at most
+  // `most_growth` bytes, meanwhile and afterwards; not checked under a
+  // sanitizer, which keeps freed memory.
   void Suffer(const std::function<void()>& harm, std::int64_t most_growth) {
     OtherCaller::Latencies calm;
     if (Measures()) {
@@ -237,15 +238,16 @@ class HostileClientsTest : public ::testing::Test {
           static_cast<long long>(most_growth_ >> 10));
       EXPECT_LE(harmed.p99, 1.5 * calm.p99);
     }
-    // And it still takes new ones.
+    // The server still accepts new connections.
     ASSERT_OK_AND_ASSIGN(const auto client, server_->Connect());
     EXPECT_OK(client->Attend(Query()).status());
   }
 
-  // Sends `count` calls, as `frames_of` makes one of a stream, 10,000 over each
-  // connection: to be kept until all was counted, as gRPC reads no more of one
-  // that ends. Many at once: gRPC ends no call while there is more to read, and
-  // could else keep up with a client that is slower than it.
+  // Sends `count` calls, 10,000 per connection; `frames_of` returns the frames
+  // of the call on a stream. The caller keeps the connections until everything
+  // is counted, because gRPC stops reading a connection that ends. Uses many
+  // connections at once: gRPC ends no call while there is more to read, and
+  // could otherwise keep up with a slower client.
   std::vector<RawConnection> SendCalls(
       std::int64_t count,
       const std::function<std::string(std::uint32_t stream)>& frames_of) const {
@@ -269,7 +271,7 @@ class HostileClientsTest : public ::testing::Test {
     }
     return connections;
   }
-  // Connections with so many watches of health each.
+  // Opens connections with `watch_count` health watches each.
   std::vector<RawConnection> OpenWatches(int connection_count,
                                          std::uint32_t watch_count) const {
     std::vector<RawConnection> connections;
@@ -285,7 +287,7 @@ class HostileClientsTest : public ::testing::Test {
     }
     return connections;
   }
-  // Of a call that is reset at once.
+  // Returns the frames of a call that is reset at once.
   static std::string ResetCall(std::uint32_t stream, absl::string_view method,
                                const std::string& message) {
     return BeginCall(stream, method) +
@@ -293,11 +295,12 @@ class HostileClientsTest : public ::testing::Test {
            Frame(FrameType::kRstStream, 0, stream, std::string("\0\0\0\x8", 4));
   }
 
-  // Waits until so many calls were cancelled for clients that take nothing.
+  // Waits until `count` calls were cancelled because their clients read
+  // nothing.
   bool AwaitStalled(std::int64_t count) const {
     return AwaitCount("attendant_calls_stalled_total", count);
   }
-  // True once a counter, with its labels, has come to `count`.
+  // Waits until a counter, given with its labels, reaches `count`.
   bool AwaitCount(absl::string_view name, std::int64_t count,
                   absl::Duration patience = kPatience) const {
     const SteadyTime end = SteadyAfter(patience);
@@ -307,7 +310,8 @@ class HostileClientsTest : public ::testing::Test {
     }
     return true;
   }
-  // Of a metric, with its labels; -1: it can't be read.
+  // Returns the value of a metric, given with its labels; -1 if it cannot be
+  // read.
   std::int64_t CountOf(absl::string_view name) const {
     const std::string line = absl::StrCat("\n", name, " ");
     const auto page =
@@ -322,8 +326,8 @@ class HostileClientsTest : public ::testing::Test {
                                                                        : -1;
   }
 
-  // Sends calls as SendCalls does until a counter is above 0: a server that is
-  // quicker than this client may keep up with some.
+  // Sends calls as SendCalls does until a counter is above 0: a server faster
+  // than this client may keep up with some floods.
   void FloodUntil(
       absl::string_view name, std::int64_t count,
       const std::function<std::string(std::uint32_t stream)>& frames_of) const {
@@ -348,7 +352,7 @@ class HostileClientsTest : public ::testing::Test {
 
   const ScratchDirectory data_;
   std::unique_ptr<ServerProcess> server_;
-  // By how much it grew at most when it last was to Suffer.
+  // Maximum growth in the last Suffer, in bytes.
   std::int64_t most_growth_ = 0;
 };
 
@@ -357,7 +361,7 @@ TEST_F(HostileClientsTest, WhoNeverReadsHoldsLittleAndNotForLong) {
   Suffer(
       [&] {
         std::vector<RawConnection> connections;
-        // Nothing of a reply may be sent.
+        // The window does not allow any byte of a reply.
         connections.emplace_back(port()).Send(
             Hello(/*window=*/0) + BeginCall(1, kListItems) +
             MessageFrame(1, kEndStream, AllItems(/*page_size=*/1)));
@@ -370,10 +374,11 @@ TEST_F(HostileClientsTest, WhoNeverReadsHoldsLittleAndNotForLong) {
                             MessageFrame(stream, kEndStream, AllItems()));
           }
         }
-        // Of 128 replies of 4 MB no more than 64 MiB may wait.
+        // Of 128 replies of 4 MB, at most 64 MiB may wait.
         EXPECT_TRUE(AwaitStalled(1 + 128 - 64 * kMiB / kReplyBytes));
       },
-      // 64 wait, some are being made, and malloc keeps as much: 150 to 210.
+      // 64 MiB wait, some replies are being made, and malloc keeps as much: 150
+      // to 210 MiB.
       320 * kMiB);
 }
 
@@ -387,7 +392,7 @@ TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
           ASSERT_TRUE(connection.Send(Hello()));
           for (std::uint32_t stream = 1; stream < 100; stream += 2) {
             connection.Send(BeginCall(stream, kAttend));
-            // The beginning of a message of 15 MB.
+            // The beginning of a 15 MB message.
             connection.Send(Frame(FrameType::kData, 0, stream,
                                   std::string("\0\0\xf0\0\0", 5)));
           }
@@ -403,8 +408,8 @@ TEST_F(HostileClientsTest, WhoSendsByteByByteIsWaitedFor) {
       64 * kMiB);
 }
 
-// Some 260 KB on the wire, and 256 MiB of zeros when they are unpacked, which
-// nobody may do.
+// About 260 KB on the wire decompress to 256 MiB of zeros; nothing may
+// decompress them.
 TEST_F(HostileClientsTest, ABombOfCompressedZerosIsNotUnpacked) {
   Start({});
   constexpr std::int64_t kZeroBytes = (kSanitized ? 64 : 256) * kMiB;
@@ -447,9 +452,9 @@ TEST_F(HostileClientsTest, ABombOfCompressedZerosIsNotUnpacked) {
   EXPECT_LT(most_growth_, kZeroBytes / 2);
 }
 
-// What has come of their calls keeps others' requests out.
+// The received parts of their messages keep others' requests out.
 TEST_F(HostileClientsTest, WhoNeverEndsAMessageIsNotWaitedForForEver) {
-  // A second, and one for the largest message.
+  // One second, plus one for the largest message.
   Start({"--stall-seconds", "1", "--max-message-bytes", "65536"});
   constexpr int kConnections = 8;
   Suffer(
@@ -474,7 +479,7 @@ TEST_F(HostileClientsTest, WhoNeverEndsAMessageIsNotWaitedForForEver) {
           }
           absl::SleepFor(absl::Milliseconds(100));
         }
-        // The other caller's is not among them.
+        // The other caller's connection is not among them.
         EXPECT_EQ(CountOf("attendant_connections_dropped_total"), kConnections);
         EXPECT_TRUE(AwaitLog("its calls do not arrive"));
       },
@@ -490,21 +495,21 @@ TEST_F(HostileClientsTest, IdleConnectionsAreLimitedAndTheRestIsClosed) {
         for (int i = 0; i < count; ++i) {
           idle.emplace_back(port()).Send(Hello());
         }
-        // Those that were refused: at least the calling client's place was
+        // Some were refused: at least the place of the calling client was
         // taken.
         EXPECT_TRUE(AwaitLog("connection_refused"));
-        // A client that has gone may leave its place late.
+        // The place of a disconnected client may become free late.
         const SteadyTime full = SteadyAfter(kPatience);
         while (SteadyNow() < full) {
           RawConnection& late = idle.emplace_back(port());
           late.Send(Hello());
           if (late.AwaitClose(absl::Seconds(2))) break;
         }
-        // A gRPC client hears of it at once, and does not try without a pause.
+        // A gRPC client learns of it at once, and pauses before it retries.
         EXPECT_THAT(server_->Connect(),
                     StatusIs(absl::StatusCode::kUnavailable, _));
         idle.clear();
-        // Places are free again.
+        // Places become free again.
         const SteadyTime end = SteadyAfter(kPatience);
         while (!server_->Connect().ok() && SteadyNow() < end) {
         }
@@ -536,7 +541,7 @@ TEST_F(HostileClientsTest, OneAddressThatTakesAllPlacesKeepsNoOtherOut) {
     EXPECT_THAT(received, HasSubstr(serving));
   }
   EXPECT_THAT(server_->log(), HasSubstr("others have no place"));
-  // Both have as many now.
+  // Both addresses now have equally many connections.
   RawConnection late(port(), "127.0.0.2");
   EXPECT_TRUE(late.AwaitClose(kPatience));
 }
@@ -570,22 +575,23 @@ TEST_F(HostileClientsTest, PingsWithoutCallsEndTheConnection) {
         for (std::int64_t sent = 0; sent < count; sent += 100) {
           if (!connection.Send(many, absl::Seconds(1))) break;
         }
-        // Why ("too_many_pings") is lost where the server has not read all.
+        // The reason ("too_many_pings") is lost if the server has not read
+        // everything.
         EXPECT_TRUE(connection.AwaitClose(kPatience));
       },
-      // The answers to them, until the connection ends: 58.
+      // The answers to the pings until the connection ends: 58 measured.
       128 * kMiB);
 }
 
 TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
-  // Each would hold 20 KiB if the client were let.
+  // Each call would hold 20 KiB if the client were allowed to continue.
   const std::int64_t count = Flag("resets", Short(20000));
   struct Call {
     absl::string_view method;
     std::string message;
   };
   const Call calls[] = {{kAttend, Query().SerializeAsString()},
-                        // Asks for no token, and is answered by gRPC.
+                        // Needs no token; gRPC answers it.
                         {"/grpc.health.v1.Health/Check", ""},
                         {"/attendant.v1.AttentionService/NoSuchMethod", ""}};
   for (const Call& call : calls) {
@@ -603,7 +609,7 @@ TEST_F(HostileClientsTest, StreamsThatAreResetAtOnceHoldLittle) {
   }
 }
 
-// Watches of health that stay open; they ask for no token.
+// Health watches that stay open; they need no token.
 TEST_F(HostileClientsTest, CallsThatAreOpenHoldUpNobody) {
   Start({"--max-streams", "100"});
   Suffer(
@@ -623,7 +629,7 @@ TEST_F(HostileClientsTest, CallsThatAreOpenHoldNoMoreThanTheirShare) {
 #ifdef ABSL_HAVE_ADDRESS_SANITIZER
   GTEST_SKIP() << "a sanitizer's memory is over any limit that can be tested";
 #endif
-  // An eighth of it is 1,228 calls of 20 KiB.
+  // An eighth of the limit is 1,228 calls of 20 KiB.
   Start({"--memory-limit", "192MiB", "--max-streams", "100"});
   Suffer(
       [&] {
@@ -634,17 +640,17 @@ TEST_F(HostileClientsTest, CallsThatAreOpenHoldNoMoreThanTheirShare) {
         while (CountOf("attendant_open_calls") > 1229 && SteadyNow() < end) {
           absl::SleepFor(absl::Milliseconds(50));
         }
-        // Those within it stay.
+        // Calls within that share stay open.
         EXPECT_LE(CountOf("attendant_open_calls"), 1229);
         EXPECT_GE(CountOf("attendant_open_calls"), 400);
       },
       64 * kMiB);
 }
 
-// gRPC holds a client to no number of calls before it acknowledges the server's
+// gRPC applies no limit on calls until the client acknowledges the server's
 // settings, which this one never does.
 TEST_F(HostileClientsTest, CallsWhoseMessagesNeverComeHoldLittle) {
-  // Each would hold 13 KiB.
+  // Each call would hold 13 KiB.
   const std::int64_t count = Flag("calls", Short(20000));
   for (const char* const method :
        {kAttend, "/grpc.health.v1.Health/Check", kReflect}) {
@@ -662,7 +668,8 @@ TEST_F(HostileClientsTest, CallsWhoseMessagesNeverComeHoldLittle) {
   }
 }
 
-// Of reflection nobody is told before it is answered, which those are never.
+// The server is not notified of a reflection call before it is answered, and
+// these never are.
 TEST_F(HostileClientsTest, CallsOfReflectionThatAreResetHoldLittle) {
   const std::int64_t count = Flag("resets", Short(20000));
   Start({"--max-streams", "100"});
@@ -677,7 +684,7 @@ TEST_F(HostileClientsTest, CallsOfReflectionThatAreResetHoldLittle) {
       128 * kMiB);
 }
 
-// gRPC's reflection waits for messages on threads of its own.
+// gRPC's reflection waits for messages on its own threads.
 TEST_F(HostileClientsTest, SilentStreamsOfReflectionTakeFewThreads) {
   Start({});
   constexpr int kStreams = 200;
@@ -710,15 +717,15 @@ TEST_F(HostileClientsTest, HeadersWithoutEndEndTheConnection) {
   GTEST_SKIP() << "a sanitizer's memory is over any limit that can be tested";
 #endif
   constexpr std::int64_t kLimit = 192 * kMiB;
-  // The server looks four times a second whether the memory is over its limit,
-  // and then whether it grew by kGrowth since. 230 for both on two cores.
+  // The server checks four times a second whether memory is over its limit, and
+  // then whether it has grown by kGrowth since. 230 for both on two cores.
   constexpr std::int64_t kBetweenLooks = 512 * kMiB;
   Start({"--memory-limit", absl::StrCat(kLimit)});
   Suffer(
       [&] {
         RawConnection connection(port());
         const std::string begin = BeginCall(1, kAttend);
-        // Without the flag that ends them.
+        // Lacks the flag that ends the headers.
         ASSERT_TRUE(connection.Send(
             Hello() + Frame(FrameType::kHeaders, 0, 1, begin.substr(9))));
         std::string header = std::string("\0\1x\144", 4);
@@ -737,8 +744,8 @@ TEST_F(HostileClientsTest, HeadersWithoutEndEndTheConnection) {
       kLimit + MemoryGuard::kGrowth + kBetweenLooks);
 }
 
-// What gRPC never has read to the end holds a thread of its, a connection that
-// is handed over, and its shutdown.
+// A call that gRPC never finishes reading blocks one of its threads, a
+// connection that is handed over, and the shutdown.
 TEST_F(HostileClientsTest, WhoNeverEndsKeepsNobodyFromComingOrEnding) {
 #if defined(ABSL_HAVE_ADDRESS_SANITIZER) || defined(ABSL_HAVE_THREAD_SANITIZER)
   GTEST_SKIP() << "with a sanitizer a call costs more than two cores bear";
@@ -797,7 +804,7 @@ TEST_F(HostileClientsTest, WhoNeverEndsKeepsNobodyFromComingOrEnding) {
     EXPECT_GT(sent.load(), 0);
     std::printf("%s: at most %s to connect and ask\n", flood.name,
                 absl::FormatDuration(longest).c_str());
-    // Far above what is measured: it is not left waiting.
+    // Far above measured times: nobody is left waiting.
     EXPECT_LT(longest, kSanitized ? kPatience : absl::Seconds(10));
     server_->Signal(SIGTERM);
     EXPECT_EQ(server_->Wait(absl::Seconds(20)), 0);
@@ -831,7 +838,7 @@ TEST_F(HostileClientsTest, RandomFramesHarmNobody) {
         }
     }
     std::string frame = Frame(type, flags, stream, payload);
-    // Now and then a length that is not so.
+    // Sometimes the length is wrong.
     if (random.Next() % 16 == 0) {
       frame[random.Next() % 3] = static_cast<char>(random.Next());
     }
@@ -843,7 +850,7 @@ TEST_F(HostileClientsTest, RandomFramesHarmNobody) {
         while (sent < count) {
           RawConnection connection(port());
           if (random.Next() % 16 != 0 && !connection.Send(Hello())) continue;
-          // Until it is thrown out.
+          // Until the server closes the connection.
           while (sent < count && connection.Send(random_frame())) ++sent;
         }
       },

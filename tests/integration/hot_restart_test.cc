@@ -1,8 +1,8 @@
-// A large catalog is there again as soon as is promised: after a clean stop,
-// after kill -9 with a log of writes to replay, and, when a file of its index
-// is damaged, with exact answers while the index is built again.
+// A large catalog answers again within the promised time: after a clean stop;
+// after kill -9 with a log of writes to replay; and, if an index file is
+// damaged, with exact answers while the index is rebuilt.
 //
-//   hot_restart_test --count=1000000 --dim=128 --seconds=60     the long form
+// hot_restart_test --count=1000000 --dim=128 --seconds=60     the long form
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,13 +43,13 @@ constexpr int kBatch = 100;
 constexpr int kResultCount = 20;
 constexpr int kQueryCount = 5;
 
-// What is promised. Sanitizers take several times as long.
+// The promised times. Sanitizers take several times as long.
 constexpr absl::Duration kAfterStop = absl::Seconds(5);
 constexpr absl::Duration kAfterKill = absl::Seconds(10);
 constexpr absl::Duration kRebuild = absl::Seconds(120);
 constexpr absl::Duration kPatience = absl::Minutes(10);
 
-// The best answers, best first: minus the logit, and the id.
+// The best answers, best first, each as (minus the logit, id).
 using Answers = std::vector<std::pair<float, std::string>>;
 
 class HotRestartTest : public ::testing::Test {
@@ -75,8 +75,8 @@ class HotRestartTest : public ::testing::Test {
     return absl::StrCat("item", number);
   }
 
-  // Of 64ths, so that a logit is exact in a float whatever the order of its
-  // sum.
+  // Components are multiples of 1/64, so a logit is exact in a float in any
+  // order of summation.
   std::vector<float> VectorNear(std::uint64_t cluster,
                                 std::uint64_t seed) const {
     std::vector<float> vector = SplitMix(cluster).Floats(dim_);
@@ -106,7 +106,7 @@ class HotRestartTest : public ::testing::Test {
     return item;
   }
 
-  // Starts the server and asks it once; how long that took.
+  // Starts the server, asks it once, and returns how long that took.
   absl::Duration TimeToFirstAnswer() {
     const SteadyTime begin = SteadyNow();
     auto server = ServerProcess::Start(data_.path());
@@ -138,7 +138,7 @@ class HotRestartTest : public ::testing::Test {
     return answer.ok() ? *answer : v1::AttendResponse();
   }
 
-  // To each query, by every key that should be there.
+  // Returns the answers to all queries, by brute force over the expected keys.
   std::vector<Answers> BruteForce() const {
     std::vector<std::vector<float>> queries;
     for (int q = 0; q < kQueryCount; ++q) queries.push_back(QueryOf(q));
@@ -160,7 +160,7 @@ class HotRestartTest : public ::testing::Test {
     return all;
   }
 
-  // Every query, answered as by brute force.
+  // Expects the answer to each query to equal brute force.
   void ExpectExact(v1::ScanMode mode, const std::vector<Answers>& expected) {
     for (int q = 0; q < kQueryCount; ++q) {
       const v1::AttendResponse response = Ask(q, mode);
@@ -182,8 +182,8 @@ class HotRestartTest : public ::testing::Test {
     const v1::IndexStatus& index = got->catalog().indexes(0);
     return index.active_kind() == v1::INDEX_KIND_IVF && !index.training();
   }
-  // Until it stays: between a build and the next, which takes the rows that
-  // came meanwhile, it is there for a moment.
+  // Waits until the index is stable: between a build and the next one, which
+  // adds the rows written meanwhile, it exists for a moment.
   void AwaitIndex(absl::Duration patience) {
     constexpr int kLooks = 20;
     const SteadyTime give_up = SteadyAfter(patience);
@@ -193,7 +193,8 @@ class HotRestartTest : public ::testing::Test {
     }
   }
 
-  // Of the catalog's log line at the start.
+  // Returns a figure from the "catalog_opened" line that the log has of the
+  // start.
   std::int64_t Opened(const std::string& figure) const {
     for (const absl::string_view line : absl::StrSplit(server_->log(), '\n')) {
       const auto event = nlohmann::json::parse(line, nullptr, false);
@@ -232,7 +233,7 @@ class HotRestartTest : public ::testing::Test {
     return client_->BatchUpsertItems(upsert).status();
   }
 
-  // Until one has no reply, which is returned.
+  // Writes until a write gets no reply, and returns that write.
   Write WriteUntilKilled() {
     SplitMix random(1);
     for (std::int64_t version = 2;; ++version) {
@@ -244,7 +245,8 @@ class HotRestartTest : public ::testing::Test {
     }
   }
 
-  // The server holds what was acknowledged, and the last write or not.
+  // Expects all acknowledged writes, and the last write completely or not at
+  // all.
   void ExpectAcknowledged(const Write& unfinished) {
     ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client_, kCatalog));
     std::vector<std::int64_t> stored(versions_.size());
@@ -266,7 +268,7 @@ class HotRestartTest : public ::testing::Test {
         << " has version " << *found << ", acknowledged was " << *expected;
   }
 
-  // Flips a bit in the middle of the largest file of segments.
+  // Flips a bit in the middle of the largest segment file.
   void DamageSegment() {
     std::filesystem::path largest;
     std::uintmax_t size = 0;
@@ -285,7 +287,7 @@ class HotRestartTest : public ::testing::Test {
 
   const int dim_ = static_cast<int>(Flag("dim", 32));
   const ScratchDirectory data_;
-  // Of each item; 0: it is deleted.
+  // Version of each item; 0 if it is deleted.
   std::vector<std::int64_t> versions_ = std::vector<std::int64_t>(
       static_cast<std::size_t>(Flag("count", Short(200000))));
   std::int64_t write_count_ = 0;
@@ -322,13 +324,13 @@ TEST_F(HotRestartTest, AnswersAtOnceAfterAStopAKillAndDamage) {
   EXPECT_THAT(server_->log(), HasSubstr(damaged_));
   EXPECT_EQ(Opened("from_segment_files"), 0);
   ASSERT_FALSE(HasIndex());
-  // Nobody asks for exact answers: they are.
+  // Answers are exact although the queries do not request it.
   ExpectExact(v1::SCAN_MODE_UNSPECIFIED, expected);
   int pass_count = 0;
   while (!HasIndex() && !HasFailure()) {
     ExpectExact(v1::SCAN_MODE_EXACT, expected);
     ++pass_count;
-    // Builds get little of cores that queries want whole.
+    // Leaves CPU time to the builds: queries would take whole cores.
     absl::SleepFor(absl::Milliseconds(100));
     ASSERT_LT(TimeSince(begin), kSanitized ? kPatience : kRebuild);
   }

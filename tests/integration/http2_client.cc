@@ -13,7 +13,8 @@ std::string BigEndian(std::uint32_t value, int bytes) {
   return text;
 }
 
-// A literal field without indexing (RFC 7541, sec. 6.2.2), of short texts.
+// Returns a literal header field without indexing (RFC 7541, sec. 6.2.2). The
+// texts must be short.
 std::string Field(absl::string_view name, absl::string_view value) {
   const auto text = [](absl::string_view of) {
     return absl::StrCat(BigEndian(static_cast<std::uint32_t>(of.size()), 1),

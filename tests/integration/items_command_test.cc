@@ -1,5 +1,4 @@
-// `attendant items`: files that go in and come out, and changes of what is
-// there.
+// `attendant items`: imports and exports of files, and changes of stored items.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -39,7 +38,7 @@ TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
                     ".1, -0.3]}, \"value\": [1, 2, ", i,
                     "e-7], \"attributes\": {\"name\": \"n", i, "\"}}\n");
   }
-  // One that is no item, and one that the server refuses.
+  // A line that is not an item, and an item that the server refuses.
   lines += "{\"id\": \"bad\", \"keys\": {\"key\": 1}}\n";
   lines += "{\"id\": \"short\", \"keys\": {\"key\": [1]}}\n";
   const CommandResult imported =
@@ -52,7 +51,7 @@ TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
   const std::string path = files_ / "out.jsonl";
   const json exported = RunJson({"items", "export", "points", path});
   EXPECT_EQ(exported["itemCount"], 2500);
-  // It replaces no file.
+  // Export does not overwrite a file.
   const CommandResult again = Run({"items", "export", "points", path});
   EXPECT_EQ(again.exit_status, 1);
   EXPECT_THAT(again.err, HasSubstr("choose another name"));
@@ -69,7 +68,7 @@ TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
               HasSubstr("no catalog 'none'"));
 }
 
-// The server refuses the first, and the others never reach it.
+// The server refuses the first row; the other rows never reach it.
 TEST_F(AttendantCommandTest, RejectedRowsAreToldInTheirOrder) {
   CreatePoints();
   const std::string items =
@@ -116,7 +115,7 @@ TEST_F(AttendantCommandTest, RowsRejectedForOneReasonShareALine) {
               HasSubstr("40 rows, the first is row 1 (item0): "));
 }
 
-// What `items get` shows, an import takes.
+// An import accepts the output of `items get`.
 TEST_F(AttendantCommandTest, ImportsWhatGetPrints) {
   CreatePoints();
   RunJson({"items", "import", "points", "--items",
@@ -152,7 +151,8 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   ASSERT_EQ(answer["items"].size(), 2u);
   EXPECT_EQ(answer["items"][0]["id"], "item39");
   EXPECT_EQ(answer["items"][0]["logit"], 39);
-  // Two of forty, each 1 in logit from the next: 1 + 1 / e of a geometric sum.
+  // Two of forty items whose logits descend in steps of 1: 1 + 1 / e of a
+  // geometric sum.
   const double e = std::exp(-1);
   const double partition = (1 - std::pow(e, kRowCount)) / (1 - e);
   EXPECT_NEAR(answer["items"][0]["weight"], 1 / partition, 1e-6);
@@ -161,10 +161,10 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
       Run({"attend", "points", "--like", "item39", "--show", "name"});
   EXPECT_EQ(shown.exit_status, 0);
   EXPECT_THAT(shown.out, HasSubstr("item38"));
-  // Examples are left out.
+  // Examples are excluded from the answer.
   EXPECT_THAT(shown.out, Not(HasSubstr("the last")));
 
-  // Of what was not asked for there is no member, which would look empty.
+  // Members that were not requested are absent, because they would look empty.
   const json item =
       RunJson({"items", "list", "points", "--page-size", "1"})["items"][0];
   EXPECT_EQ(item["attributes"], json::object());
@@ -183,7 +183,7 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_EQ(
       RunJson({"items", "get", "points", "item39"})["items"][0]["opaqueValue"],
       "AP8A");
-  // More than a buffer of it is lost on a full disk.
+  // Output larger than a buffer, on a full disk.
   const CommandResult full = RunCommand(
       {"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full", kAttendant,
        "--server", server_->address(), "--json", "items", "list", "points"});
@@ -236,7 +236,7 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
               HasSubstr("Deleted 1 item."));
   EXPECT_EQ(Run({"items", "get", "points", "item5"}).exit_status, 1);
   EXPECT_EQ(Run({"items", "delete", "points"}).exit_status, 2);
-  // It would be those of other names.
+  // With the brackets these would be other names.
   const CommandResult in_brackets =
       Run({"items", "delete", "points", "[item5,item6]"});
   EXPECT_EQ(in_brackets.exit_status, 2);
@@ -249,7 +249,7 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
       Run({"items", "delete", "points", "item3", "--if-sequence", "9"});
   EXPECT_EQ(stale_delete.exit_status, 1);
   EXPECT_THAT(stale_delete.err, HasSubstr("item 'item3': got "));
-  // All but the deleted one are there, and stay as they are.
+  // All items but the deleted one exist, and do not change.
   const CommandResult again =
       Run({"items", "import", "points", "--keys", "key=" + keys, "--ids", ids,
            "--if-absent", "--json"});
@@ -290,7 +290,7 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
           .err,
       "attendant: no item 'gone' in points; `attendant items import` "
       "adds items\n");
-  // Of a file without lines nothing is written, which no token stands for.
+  // A file without lines writes nothing, so there is no token.
   const std::vector<std::string> nothing = {
       "items", "update", "points", "--attributes", File("empty.jsonl", "")};
   const CommandResult none = Run(nothing);
@@ -319,7 +319,7 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
             "");
 }
 
-// As of a fit done again: what it does not know of an item stays.
+// As when a fit is repeated: attributes that it does not know stay.
 TEST_F(AttendantCommandTest, FilesChangeKeysAndLeaveTheRest) {
   CreatePoints();
   const std::string ids = File("ids.txt", Ids());
@@ -353,7 +353,7 @@ TEST_F(AttendantCommandTest, FilesChangeKeysAndLeaveTheRest) {
   EXPECT_NE(item1()["keys"]["key"]["floats"]["values"], json({101, 101}));
   EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
 
-  // A fit knows no names: an import that would lose them is refused.
+  // A fit has no names, so an import that would remove them is refused.
   const std::vector<std::string> import = {"items", "import", "points",
                                            "--from", fit};
   const CommandResult refused = Run(import);
@@ -364,7 +364,7 @@ TEST_F(AttendantCommandTest, FilesChangeKeysAndLeaveTheRest) {
                     HasSubstr("`attendant items update points --from " + fit +
                               "` keeps them, and --replace replaces")));
   EXPECT_EQ(item1()["attributes"]["name"]["stringValue"], "red");
-  // Without stored names nothing is lost.
+  // Without stored names there is nothing to lose.
   RunText({"items", "update", "points", "item1", "--unset", "name"});
   EXPECT_EQ(Run(import).exit_status, 0);
   RunText({"items", "update", "points", "item1", "--set", "name=red"});

@@ -1,7 +1,7 @@
-// kill -9 while writes stream in: what was acknowledged is there afterwards,
-// and of what was not, all or nothing. The page cache outlives the process, so
-// this shows the order of acknowledgement and log, not that the disk was
-// synced.
+// kill -9 while writes stream in. Acknowledged writes are there afterwards; an
+// unacknowledged one is there completely or not at all. The page cache outlives
+// the process, so this tests the order of acknowledgement and logging, not that
+// the disk was synced.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +121,8 @@ class Writer {
     Versions with_unfinished = acknowledged_;
     unfinished_.ApplyTo(with_unfinished);
     // Equality with either is the whole claim: nothing acknowledged is lost, no
-    // delete undone, and of the unfinished write nothing or everything is seen.
+    // delete is undone, and the unfinished write is visible completely or not
+    // at all.
     EXPECT_TRUE(stored == acknowledged_ || stored == with_unfinished)
         << prefix_ << " seed " << kSeed << ": stored "
         << ::testing::PrintToString(stored) << "\nacknowledged "
@@ -210,7 +211,8 @@ TEST(KillTest, AcknowledgedWritesSurviveAndUnfinishedOnesAreWhole) {
       threads.emplace_back(
           [&] { imported_count = ImportUntilKilled(*client, prefix); });
       first.Wait();
-      // Not to synchronise: the moment of the kill is the random input.
+      // This sleep does not synchronise: the moment of the kill is random
+      // input.
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 150000));
       server->Kill();
       for (std::thread& thread : threads) thread.join();
@@ -227,7 +229,7 @@ TEST(KillTest, AcknowledgedWritesSurviveAndUnfinishedOnesAreWhole) {
             << prefix << i << " of " << count;
       }
     }
-    // The repeated writes are now in, each once.
+    // The repeated writes are now applied, each once.
     ASSERT_OK_AND_ASSIGN(const Versions repeated,
                          ListVersions(*client, kCatalog));
     for (const Writer& writer : writers) {
@@ -235,7 +237,7 @@ TEST(KillTest, AcknowledgedWritesSurviveAndUnfinishedOnesAreWhole) {
     }
     server->Kill();
   }
-  // The kills met writers at work.
+  // The kills interrupted writers at work.
   for (const Writer& writer : writers) {
     EXPECT_GT(writer.acknowledged_count(), kKillCount);
   }

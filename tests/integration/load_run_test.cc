@@ -29,7 +29,7 @@ using ::testing::Not;
 
 class LoadRunTest : public ::testing::Test {
  protected:
-  // Enough items for an index of inverted lists, with this threshold.
+  // Enough items for an inverted-list index at this threshold.
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(
         server_,
@@ -75,12 +75,12 @@ TEST_F(LoadRunTest, FiveSecondsGiveAReportThatIsVerified) {
   EXPECT_LE(report["average"], report["slowest"]);
   EXPECT_EQ(report["verify"]["count"], 200);
   EXPECT_GE(report["verify"]["recall"], 0.9);
-  // Logits returned are exact, whatever found the item.
+  // Returned logits are exact, whichever way the item was found.
   EXPECT_EQ(report["verify"]["maxLogitDifference"], 0);
   EXPECT_EQ(report["options"]["concurrency"], 8);
 }
 
-// 300 items with a price: in two dimensions, on a circle.
+// Writes 300 items on a two-dimensional circle, each with a price.
 void WriteItems(const std::string& ids_path, const std::string& keys_path,
                 const std::string& attributes_path) {
   std::ofstream ids(ids_path);
@@ -135,7 +135,7 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(report["slices"][1]["rate"], 200);
   EXPECT_GT(report["slices"][1]["count"], report["slices"][0]["count"]);
   EXPECT_EQ(report["verify"]["count"], 20);
-  // What the load wrote is gone.
+  // The items that the load wrote are deleted.
   EXPECT_GT(report["cleanup"]["deleted"], 0);
   const auto item_count = [&] {
     const CommandResult described =
@@ -147,7 +147,7 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_THAT(std::string(std::istreambuf_iterator<char>(page), {}),
               AllOf(HasSubstr("Rate against latency"), HasSubstr("<svg")));
 
-  // Queries of one's own.
+  // Queries from the user's file.
   const std::string queries = data_ / "queries.jsonl";
   std::ofstream(queries)
       << R"({"query": {"examples": {"examples": [{"id": "item1"}]}},)"
@@ -159,8 +159,7 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(own.exit_status, 0) << own.err;
   EXPECT_THAT(own.out, AllOf(HasSubstr("open loop"), HasSubstr("99.99")));
 
-  // Ended early, it cleans up all the same: `timeout` sends SIGTERM,
-  // twice.
+  // A load that is interrupted cleans up too: `timeout` sends SIGTERM, twice.
   const CommandResult ended =
       RunCommand({"/usr/bin/timeout", "--preserve-status", "1", kAttendantLoad,
                   "--server", server_->address(), "--catalog", "shop", "--mix",
@@ -172,7 +171,7 @@ TEST_F(LoadRunTest, AMixInStepsIsReportedByKindAndStepAndAsAPage) {
   EXPECT_EQ(item_count(), "300");
 }
 
-// One dimension, and the ids of items that a load would write.
+// Writes one-dimensional items with ids that a load would use.
 void WriteLoadItems(const std::string& path, int begin, int end) {
   std::ofstream items(path);
   for (int i = begin; i < end; i += 2) {
@@ -238,8 +237,8 @@ TEST_F(LeftItemsTest, TheNextLoadThatWritesDeletesThem) {
   }
 }
 
-// What became of a write that failed is not known, and an earlier load may have
-// left some.
+// The outcome of a failed write is unknown, and an earlier load may have left
+// items.
 TEST_F(LeftItemsTest, SaysWhyItDeletesNoneThoughNoWriteWasAnswered) {
   ASSERT_EQ(server_->Stop(), 0);
   const std::string tokens = data_ / "tokens";
@@ -257,8 +256,8 @@ TEST_F(LeftItemsTest, SaysWhyItDeletesNoneThoughNoWriteWasAnswered) {
               HasSubstr("wants the role write"));
 }
 
-// As of `2>&1 | head`: the first line of how far it is ends the load, and not
-// the process.
+// As with `2>&1 | head`: the first progress line ends the load, but not the
+// process.
 TEST_F(LeftItemsTest, AReaderThatGoesAwayLeavesNone) {
   std::signal(SIGPIPE, SIG_DFL);
   int ends[2];
@@ -277,8 +276,8 @@ TEST_F(LeftItemsTest, AReaderThatGoesAwayLeavesNone) {
   EXPECT_EQ(ItemCount(), 1);
 }
 
-// Whether any request is answered in a millisecond is up to the machine; what
-// comes before and after the load is not.
+// Whether any request is answered within a millisecond depends on the machine;
+// the requests before and after the load do not.
 TEST_F(LoadRunTest, ATimeoutIsOfTheLoadAlone) {
   ASSERT_EQ(Prepare().exit_status, 0);
   const CommandResult run = Run({"--catalog", "bench", "--timeout", "0.001",

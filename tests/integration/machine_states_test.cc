@@ -1,5 +1,5 @@
-// attendantd on a machine that is not well: a full disk, a directory that can't
-// be written, no file handles left.
+// attendantd on a machine in trouble: a full disk, an unwritable directory, no
+// file handles left.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -59,8 +59,8 @@ absl::Status Ask(Client& client, const std::string& catalog) {
   return client.Attend(request).status();
 }
 
-// Makes a file system of `size` at a path, which this thread and the processes
-// that it starts see; false where that is not allowed.
+// Mounts a file system of `size` at `path`, visible to this thread and the
+// processes that it starts. Returns false where that is not permitted.
 bool MountSmall(const std::string& path, const std::string& size) {
   static const bool is_private =
       unshare(CLONE_NEWNS) == 0 &&
@@ -72,11 +72,11 @@ bool MountSmall(const std::string& path, const std::string& size) {
 constexpr char kNeedsRoot[] =
     "needs the right to mount file systems (root, CAP_SYS_ADMIN)";
 
-// What was acknowledged, by id: "version" of the item.
+// Acknowledged items: "version" by id.
 using Acknowledged = std::map<std::string, std::int64_t>;
 
-// Writes batches of 64 items until one is refused, and keeps those that are
-// acknowledged; the refusal.
+// Writes batches of 64 items until one is refused, and adds the acknowledged
+// ones to `acknowledged`. Returns the refusal.
 absl::Status Fill(Client& client, int* next, Acknowledged* acknowledged) {
   while (true) {
     std::vector<v1::Item> items;
@@ -89,7 +89,7 @@ absl::Status Fill(Client& client, int* next, Acknowledged* acknowledged) {
   }
 }
 
-// The body of a page of the HTTP port that says OK.
+// Returns the body of a page of the HTTP port, which must answer OK.
 std::string Page(const ServerProcess& server, const std::string& path) {
   const auto page =
       httplib::Client("http://" + server.http_address()).Get(path);
@@ -97,8 +97,8 @@ std::string Page(const ServerProcess& server, const std::string& path) {
   return page ? page->body : "";
 }
 
-// The first body of /readyz for which `is_so`, or the last after 10 s: the disk
-// is looked at every second.
+// Returns the first body of /readyz for which `is_so` holds, or the last one
+// after 10 s: the server checks the disk every second.
 template <typename Condition>
 std::string ReadinessOnce(const ServerProcess& server, Condition is_so) {
   const absl::Time give_up = absl::Now() + absl::Seconds(10);
@@ -138,7 +138,7 @@ TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
     ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
     EXPECT_EQ(listed, acknowledged);
 
-    // Room returns, and with it writes: no restart.
+    // Once there is room again, writes resume without a restart.
     ASSERT_EQ(
         mount("none", data.path().c_str(), "tmpfs", MS_REMOUNT, "size=256m"),
         0);
@@ -159,13 +159,13 @@ TEST(FullDiskTest, WritesAreRefusedReadsGoOnAndWritesResumeByThemselves) {
   umount(data.path().c_str());
 }
 
-// Somebody else's file, which takes all the space there is.
+// Writes a foreign file that takes all free space.
 void TakeAllSpace(const std::string& path) {
   const int fd = OpenForWriting(path);
   ASSERT_GE(fd, 0);
   const std::string bytes(1 << 16, 'x');
   std::size_t size = bytes.size();
-  // Smaller and smaller, until not a byte fits.
+  // Writes ever smaller pieces until not a byte fits.
   while (size > 0) {
     if (write(fd, bytes.data(), size) <= 0) size /= 2;
   }
@@ -219,7 +219,7 @@ class StoredSnapshotCalls {
     request.set_new_catalog(catalog);
     return client_->RestoreSnapshot(request, {}).status();
   }
-  // Those that there are; a damaged one is a failure.
+  // Lists the existing snapshots; a damaged one is a failure.
   std::vector<std::string> List() {
     const auto list = client_->ListSnapshots(v1::ListSnapshotsRequest());
     EXPECT_OK(list);
@@ -268,7 +268,7 @@ TEST(FullDiskTest, SnapshotsAndIndexFilesWaitForSpace) {
     EXPECT_THAT(write(*client, 10), is_full);
     EXPECT_THAT(snapshots.Create("during"), is_full);
     EXPECT_THAT(snapshots.Restore("before", "old"), is_full);
-    // The index comes all the same; it has no files yet.
+    // The index is built nevertheless; it has no files yet.
     AwaitIndex(*client, "shop");
     EXPECT_OK(Ask(*client, "shop"));
     EXPECT_OK(snapshots.Verify("before"));
@@ -319,12 +319,12 @@ TEST(UnwritableDirectoryTest, WritesAreRefusedReadsGoOnAndWritesResume) {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
     ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
     ASSERT_OK(Create(*client, "shop"));
-    // The same files, to whom opens them from now on.
+    // The same files, now read-only for later opens.
     ASSERT_EQ(mount(path, path, nullptr, MS_BIND, nullptr), 0);
     ASSERT_EQ(
         mount("none", path, nullptr, MS_REMOUNT | MS_BIND | MS_RDONLY, nullptr),
         0);
-    // As long as the log that is open takes them.
+    // Writes succeed as long as they fit in the open log.
     const absl::Status denied = Fill(*client, &next, &acknowledged);
     EXPECT_THAT(denied, is_denied);
     EXPECT_EQ(ReasonOf(denied), kFilesNotAccessible);
@@ -335,7 +335,7 @@ TEST(UnwritableDirectoryTest, WritesAreRefusedReadsGoOnAndWritesResume) {
     EXPECT_EQ(listed, acknowledged);
     EXPECT_THAT(server->log(), HasSubstr("call_failed"));
 
-    // Rights return, and with them writes: no restart.
+    // Once the rights are restored, writes resume without a restart.
     ASSERT_EQ(umount2(path, MNT_DETACH), 0);
     ASSERT_OK(client->BatchUpsertItems(
         UpsertOf("shop", {TestItem(next, /*version=*/-1)})));
@@ -373,7 +373,7 @@ TEST(UnwritableDirectoryTest, AReadOnlyDiskIsSaidAtStart) {
     ASSERT_EQ(
         mount("none", data.path().c_str(), "tmpfs", MS_REMOUNT, "size=64m"), 0);
   }
-  // It was left as it was.
+  // The directory was left unchanged.
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
   EXPECT_OK(client->ListCatalogs(v1::ListCatalogsRequest()));
@@ -385,7 +385,7 @@ TEST(UnwritableDirectoryTest, ADirectoryOfSomebodyElseIsSaidAtStart) {
   if (geteuid() != 0) GTEST_SKIP() << "needs root, to run as somebody else";
   const ScratchDirectory data;
   ASSERT_EQ(chmod(data.path().c_str(), 0755), 0);
-  // The test's files may lie where nobody else may go.
+  // The test's files may be in a directory that other users cannot enter.
   const CommandResult reach =
       RunCommand({"/usr/bin/setpriv", "--reuid=65534", "--regid=65534",
                   "--clear-groups", kAttendantd, "--version"});
@@ -413,7 +413,7 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
     ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
     ASSERT_OK(Create(*client, "shop"));
     ASSERT_OK(client->BatchUpsertItems(UpsertOf("shop", {TestItem(0, 7)})));
-    // Of the server alone, from now on: what is open, and a few more.
+    // Limits only the running server, to its open files and a few more.
     const pid_t pid = server->pid();
     rlimit limit = before;
     limit.rlim_cur = 40;
@@ -427,7 +427,7 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
                                  HasSubstr("open files")))
         << server->log();
     EXPECT_EQ(ReasonOf(status), "TOO_MANY_OPEN_FILES");
-    // Connections have their third.
+    // Connections may use a third of the handles.
     for (int i = 0; i < 3; ++i) {
       ASSERT_OK_AND_ASSIGN(const auto another, server->Connect());
       EXPECT_OK(Ask(*another, "shop"));
@@ -436,14 +436,14 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
     ASSERT_OK_AND_ASSIGN(const auto listed, ListVersions(*client, "shop"));
     EXPECT_EQ(listed, (Acknowledged{{"item0", 7}}));
 
-    // Handles return, and it goes on.
+    // Once handles are available, the server goes on.
     limit.rlim_cur = limit.rlim_max;
     ASSERT_EQ(prlimit(pid, RLIMIT_NOFILE, &limit, nullptr), 0);
     EXPECT_OK(Create(*client, absl::StrCat("catalog", count - 1)));
     EXPECT_OK(client->BatchUpsertItems(UpsertOf("shop", {TestItem(1, 8)})));
     server->Kill();
   }
-  // A start that would have none left for connections says so at once.
+  // A server that would have no handles left for connections refuses to start.
   for (const std::string limit : {"24", "32"}) {
     const CommandResult result = RunCommand(
         {"/usr/bin/prlimit", absl::StrCat("--nofile=", limit, ":", limit),
@@ -457,7 +457,7 @@ TEST(FileHandlesTest, AreNamedWhenTheyAreOutAndNothingIsLost) {
   EXPECT_EQ(listed, (Acknowledged{{"item0", 7}, {"item1", 8}}));
 }
 
-// A disk that fails where only the index would be kept.
+// The disk fails only where index files are stored.
 TEST(SegmentFilesTest, ThatCantBeWrittenAreLoggedAndDescribed) {
   const ScratchDirectory data;
   ASSERT_OK_AND_ASSIGN(

@@ -1,8 +1,8 @@
-// attendantd at its memory limit for as long as is asked: ingest, queries and
-// index builds at once. What it holds stays within a tenth over the limit,
-// writes are refused there, and queries go on.
+// Keeps attendantd at its memory limit with concurrent ingest, queries and
+// index builds. Memory stays at most a tenth above the limit, writes are
+// refused at the limit, and queries go on.
 //
-//   memory_cap_test --seconds=1800     the soak
+// memory_cap_test --seconds=1800     the soak
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,8 +37,8 @@ constexpr std::int64_t kLimit = 256 * kMiB;
 constexpr int kDim = 512;
 constexpr int kBatch = 250;
 constexpr int kSmallCount = 5000;
-// A soak's second half may use so many more file handles than its first:
-// RocksDB's tables come and go.
+// The second half of a soak may use this many more file handles than the first:
+// RocksDB creates and deletes tables.
 constexpr std::int64_t kFileTolerance = 32;
 constexpr int kMinBuilds = 6;
 
@@ -48,7 +48,7 @@ std::int64_t OpenFilesOf(pid_t pid) {
   return std::distance(begin(files), end(files));
 }
 
-// The most of each half of a series of samples.
+// Returns the maximum of each half of a series of samples.
 std::pair<std::int64_t, std::int64_t> MostOfHalves(
     const std::vector<std::int64_t>& samples) {
   const auto middle = samples.begin() + samples.size() / 2;
@@ -72,7 +72,7 @@ class MemoryCapTest : public ::testing::Test {
     }
   }
 
-  // Items number .. number + kBatch - 1.
+  // Writes items number .. number + kBatch - 1.
   absl::Status Write(const std::string& catalog, std::int64_t number) {
     std::vector<v1::Item> items;
     for (std::int64_t i = number; i < number + kBatch; ++i) {
@@ -93,14 +93,14 @@ class MemoryCapTest : public ::testing::Test {
     return response.ok() ? response->catalog() : v1::Catalog();
   }
 
-  // Runs `actor` on a thread again and again until the end.
+  // Runs `actor` repeatedly on a thread until the end.
   void Start(std::function<void()> actor) {
     threads_.emplace_back([this, actor = std::move(actor)] {
       while (!stop_ && !HasFailure()) actor();
     });
   }
 
-  // Writes new items; where memory is full, a third of the oldest go.
+  // Writes new items; when memory is full, deletes the oldest third.
   void Ingest() {
     const absl::Status status = Write("churn", next_);
     if (status.ok()) {
@@ -126,13 +126,13 @@ class MemoryCapTest : public ::testing::Test {
         VectorOf(std::vector<double>(kDim, 1));
     const auto answer = client_->Attend(request);
     ASSERT_OK(answer);
-    // Builds get little of cores that queries want whole.
+    // Leaves CPU time to the builds: queries would take whole cores.
     absl::SleepFor(absl::Milliseconds(1));
     if (catalog == "churn") return;
     ASSERT_EQ(answer->items_size(), 10);
   }
 
-  // One with an index, then one without.
+  // Builds an index and removes it in turn.
   void Rebuild() {
     const bool is_flat =
         Describe("small").indexes(0).active_kind() == v1::INDEX_KIND_FLAT;
@@ -143,7 +143,7 @@ class MemoryCapTest : public ::testing::Test {
     field->set_index_kind(is_flat ? v1::INDEX_KIND_IVF : v1::INDEX_KIND_FLAT);
     request.mutable_update_mask()->add_paths("index_kind");
     ASSERT_OK(client_->UpdateCatalog(request));
-    // It may be put off, for want of memory.
+    // The build may be postponed for lack of memory.
     while (!stop_) {
       const v1::IndexStatus index = Describe("small").indexes(0);
       if (index.active_kind() == field->index_kind() && !index.training()) {
@@ -178,8 +178,8 @@ TEST_F(MemoryCapTest, TheLimitHoldsUnderLoad) {
   std::vector<std::int64_t> resident;  // from the first refusal on
   std::vector<std::int64_t> files;
   std::int64_t most = 0;
-  // Warm once writes were refused and an index was built. A build has a peak of
-  // its own: both halves are to have some.
+  // Warmed up once writes were refused and an index was built. A build has its
+  // own memory peak, so each half should contain some builds.
   while ((SteadyNow() < end || resident.size() < 10 ||
           build_count_ < kMinBuilds) &&
          SteadyNow() < give_up && !HasFailure()) {

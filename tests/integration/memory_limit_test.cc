@@ -27,7 +27,8 @@ constexpr int kBatch = 200;
 
 class MemoryLimitTest : public ::testing::Test {
  protected:
-  // With room for `bytes` beside what a server takes that has no items.
+  // Starts a server with room for `bytes` in addition to what a server without
+  // items takes.
   void StartWithRoom(std::int64_t bytes) {
     ASSERT_OK_AND_ASSIGN(server_, ServerProcess::Start(data_.path()));
     ASSERT_OK_AND_ASSIGN(client_, server_->Connect());
@@ -40,8 +41,8 @@ class MemoryLimitTest : public ::testing::Test {
         server_,
         ServerProcess::Start(
             data_.path(), {"--memory-limit", absl::StrCat(idle + bytes)},
-            // The address sanitizer holds what was freed to catch its use: the
-            // process would not grow smaller.
+            // The address sanitizer keeps freed memory to detect its use;
+            // without these options the process would not shrink.
             {"ASAN_OPTIONS=quarantine_size_mb=0:"
              "thread_local_quarantine_size_kb=0"}));
     ASSERT_OK_AND_ASSIGN(client_, server_->Connect());
@@ -73,7 +74,8 @@ class MemoryLimitTest : public ::testing::Test {
     return client_->BatchUpsertItems(UpsertOf(catalog, items)).status();
   }
 
-  // Writes until one is refused; how many were not, and why the last was.
+  // Writes batches until one is refused. Returns how many succeeded; `status`
+  // is the refusal.
   int Fill(const std::string& catalog, absl::Status* status) {
     int batch = 0;
     while ((*status = WriteBatch(catalog, batch)).ok()) ++batch;
@@ -105,10 +107,10 @@ TEST_F(MemoryLimitTest, WritesAreRefusedReadsGoOnAndADeletedCatalogMakesRoom) {
   EXPECT_EQ(ReasonOf(full), "MEMORY_LIMIT");
   const v1::ServerMemory memory = Describe("first").server_memory();
   EXPECT_GT(memory.limit_bytes(), 0);
-  // Never beyond, but for what a request takes while it is answered.
+  // Memory never exceeds the limit, except by what a running request takes.
   EXPECT_LE(memory.resident_bytes(), memory.limit_bytes() + (32 << 20));
 
-  // One takes less than the batch that was refused: a few may fit.
+  // A creation takes less than the refused batch, so a few may fit.
   absl::Status created;
   for (int i = 0; i < 500 && created.ok(); ++i) {
     created = Create(absl::StrCat("extra", i));
@@ -123,7 +125,7 @@ TEST_F(MemoryLimitTest, WritesAreRefusedReadsGoOnAndADeletedCatalogMakesRoom) {
   v1::DeleteCatalogRequest remove;
   remove.set_name("first");
   ASSERT_OK(client_->DeleteCatalog(remove));
-  // No restart; what a request under way held may take a moment to go.
+  // No restart is needed; a running request may hold memory for a moment.
   const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
   created = Create("second");
   while (!created.ok() && SteadyNow() < give_up) {

@@ -88,7 +88,7 @@ TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
   const CommandResult gone = Run({"model", "show", "text", "--version", "1"});
   EXPECT_EQ(gone.exit_status, 1);
   EXPECT_THAT(gone.err, HasSubstr("no version 1 of model 'text'"));
-  // A version is used once, even over a restart.
+  // A version number is never reused, even after a restart.
   ASSERT_EQ(server_->Stop(), 0);
   Start();
   EXPECT_EQ(RunJson({"model", "import", "text", PackedFile(false), "--prefix",
@@ -97,7 +97,7 @@ TEST_F(ModelCommandTest, ImportsListsShowsAndDeletes) {
   EXPECT_EQ(RunJson({"model", "list"})["models"].size(), 2u);
 }
 
-// The matrix has the same shape transposed, so that only the probe decides.
+// The transposed matrix has the same shape, so that only the probe can tell.
 TEST_F(ModelCommandTest, ProbeRefusesATransposedSquareMatrix) {
   const std::string probe =
       File("probe.json",
@@ -174,11 +174,11 @@ TEST_F(ModelCommandTest, CreatingAgainTellsOfAnotherModel) {
                 "--model", "key=" + model});
   };
   EXPECT_EQ(create("taste:1").exit_status, 0);
-  // The newest version is that one.
+  // The newest version is taste:1 already.
   EXPECT_EQ(create("taste").err, "");
   EXPECT_THAT(create("other").err,
               HasSubstr("model other of key (it has taste:1)"));
-  // A temperature can be fitted only to logits that are products of vectors.
+  // A temperature can be fitted only if logits are dot products.
   const std::string pairs = File("pairs.jsonl", "");
   EXPECT_THAT(
       Run({"fit", "temperature", "--catalog", "tasted", "--pairs", pairs}).err,
@@ -270,7 +270,7 @@ TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
       const double want = example["Vt"][d][films[column]];
       const double has = weight[5 * d + column];
       if (sign == 0) sign = want * has > 0 ? 1 : -1;
-      // The fit has an error of 4e-14, and there is one rounding.
+      // The fit has an error of 4e-14, and storing rounds once.
       EXPECT_NEAR(has, sign * want, 0x1p-24) << films[column];
     }
   }
@@ -287,8 +287,8 @@ double RelativeTolerance(const json& logits) {
   return 2 * 2 * 16 * 0x1p-24 * largest + 0x1p-20;
 }
 
-// From ratings to attention: a model of a fit, and raw rows P1 to P7 as keys
-// and values for P8 and P9.
+// From ratings to attention: a fitted model, and raw rows P1 to P7 as keys and
+// values for P8 and P9.
 class FilmsModelTest : public ModelCommandTest {
  protected:
   void SetUp() override {
@@ -303,7 +303,7 @@ class FilmsModelTest : public ModelCommandTest {
     ASSERT_EQ(films_.size(), 5u);
   }
 
-  // A row has the order of ids.txt, as the model expects.
+  // A row is in the order of ids.txt, as the model expects.
   std::vector<double> RowOf(const json& ratings) const {
     std::vector<double> row;
     for (const std::size_t film : films_) {

@@ -1,5 +1,5 @@
-// The real server with more to do than it can, and told to stop meanwhile.
-//   --restarts=N  of two nodes in turns (5)
+// Overloads the real server and stops it meanwhile.
+//   --restarts=N  restarts of two nodes in turn (5)
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -51,7 +51,7 @@ std::vector<double> RandomKey(std::uint64_t seed) {
   return {floats.begin(), floats.end()};
 }
 
-// A catalog "shop" that is the same each time.
+// Creates the catalog "shop", identical each time.
 void FillShop(const ServerProcess& server) {
   ASSERT_OK_AND_ASSIGN(const auto client, server.Connect());
   ASSERT_OK(CreateCatalog(*client, "shop",
@@ -67,7 +67,8 @@ void FillShop(const ServerProcess& server) {
   }
 }
 
-// A draw without replacement, which keeps every logit and shares no pass.
+// Returns a draw without replacement, which keeps every logit and cannot share
+// a pass with others.
 v1::AttendRequest HeavyRequest(std::uint64_t seed) {
   v1::AttendRequest request;
   request.set_catalog("shop");
@@ -77,7 +78,8 @@ v1::AttendRequest HeavyRequest(std::uint64_t seed) {
   return request;
 }
 
-// Attention of many tokens over each other, which takes about a second.
+// Returns a request for attention of many tokens over each other, which takes
+// about a second.
 v1::ContextualizeRequest LongRequest() {
   constexpr int kTokenCount = 4096;
   constexpr std::size_t kTokenDim = 512;
@@ -99,7 +101,8 @@ httplib::Result Get(const ServerProcess& server, const std::string& path) {
   return httplib::Client("http://" + server.http_address()).Get(path);
 }
 
-// How many queries wait for a worker, or to go on; nullopt: it doesn't say.
+// Returns how many queries wait for a worker or to continue; nullopt if the
+// server does not report it.
 std::optional<int> QueueDepth(const ServerProcess& server) {
   const auto page = Get(server, "/metrics");
   if (!page) return std::nullopt;
@@ -119,8 +122,8 @@ bool IsReady(const ServerProcess& server) {
   return page && page->status == 200;
 }
 
-// Callers that ask again at once, whatever they are told, and never again by
-// themselves.
+// Callers that send the next request immediately, whatever the server tells
+// them, and do not retry internally.
 class Callers {
  public:
   Callers(const std::string& address, int count) {
@@ -138,7 +141,7 @@ class Callers {
   }
   int answered_count() const { return answered_; }
   int refused_count() const { return refused_; }
-  // Of the failures.
+  // Codes of the failures.
   std::set<grpc::StatusCode> codes() {
     MutexLock lock(&mutex_);
     return codes_;
@@ -146,7 +149,7 @@ class Callers {
 
  private:
   void Ask(const std::string& address, int number) {
-    // A connection of its own, without our retries.
+    // A separate connection, without the client's retries.
     grpc::ChannelArguments arguments;
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     const auto stub = v1::AttentionService::NewStub(grpc::CreateCustomChannel(
@@ -186,7 +189,7 @@ void Await(const Condition& condition) {
 
 TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
   const ScratchDirectory data;
-  // So little room that a few callers are too many.
+  // A queue so small that a few callers overload it.
   ASSERT_OK_AND_ASSIGN(
       const auto server,
       ServerProcess::Start(data.path(),
@@ -206,8 +209,8 @@ TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
   Callers callers(server->address(), 12);
   Await([&] { return callers.refused_count() > 20; });
   const absl::Duration crowded = time_to_answer(callers);
-  // As long as it takes alone, but for what refusals cost; and whatever else
-  // the machine does.
+  // Takes as long as alone, apart from the cost of refusals and other load on
+  // the machine.
   EXPECT_LT(crowded, 10 * alone + absl::Seconds(5));
   const int answered_before = callers.answered_count();
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
@@ -227,7 +230,7 @@ TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
   callers.Stop();
   EXPECT_THAT(callers.codes(),
               IsSubsetOf({grpc::StatusCode::RESOURCE_EXHAUSTED}));
-  // Nothing is left of it.
+  // No after-effects remain.
   const SteadyTime end = SteadyNow();
   EXPECT_OK(client->Attend(HeavyRequest(1)));
   EXPECT_LT(TimeSince(end), absl::Seconds(kSanitized ? 10 : 2));
@@ -235,12 +238,13 @@ TEST(OverloadTest, OthersAreAnsweredWhileQueriesAreRefused) {
 
 TEST(DrainTest, WhatWasTakenIsAnsweredAndTheRestIsSentElsewhere) {
   const ScratchDirectory data;
-  // With time for both, however slow sanitizers are.
+  // Allows time for both calls, however slow sanitizers are.
   ASSERT_OK_AND_ASSIGN(
       const auto server,
       ServerProcess::Start(data.path(),
                            {"--workers", "1", "--grace-seconds", "120"}));
-  // They take longer than the server to stop, and turns: they end together.
+  // The calls take longer than the shutdown and take turns, so they end
+  // together.
   std::vector<std::thread> taken;
   constexpr int kTaken = 3;
   for (int i = 0; i < kTaken; ++i) {
@@ -251,24 +255,24 @@ TEST(DrainTest, WhatWasTakenIsAnsweredAndTheRestIsSentElsewhere) {
       EXPECT_OK((*client)->Contextualize(LongRequest()));
     });
   }
-  // One works, or is about to.
+  // One call is running, or is about to.
   Await([&] { return QueueDepth(*server) >= kTaken - 1; });
   server->Signal(SIGTERM);
-  // Balancers hear of it before calls are refused.
+  // Load balancers learn of the shutdown before calls are refused.
   Await([&] { return !IsReady(*server); });
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
   Await([&] {
     return absl::IsUnavailable(
         client->ListCatalogs(v1::ListCatalogsRequest()).status());
   });
-  // And some of what was taken still waits.
+  // Some of the accepted calls are still waiting.
   EXPECT_THAT(QueueDepth(*server), Optional(Gt(0)));
   Callers callers(server->address(), 8);
   EXPECT_EQ(server->Wait(absl::Minutes(2)), 0);
   callers.Stop();
   for (std::thread& thread : taken) thread.join();
   EXPECT_EQ(callers.answered_count(), 0);
-  // A client takes no other code for "ask another server".
+  // UNAVAILABLE is the only code that makes a client try another server.
   EXPECT_THAT(callers.codes(), IsSubsetOf({grpc::StatusCode::UNAVAILABLE}));
 }
 
@@ -278,7 +282,7 @@ TEST(DrainTest, ASecondSignalDoesNotWait) {
       const auto server,
       ServerProcess::Start(data.path(), {"--grace-seconds", "3600"}));
   FillShop(*server);
-  // A stream that is never closed.
+  // A stream that the client never closes.
   const auto channel = grpc::CreateChannel(server->address(),
                                            grpc::InsecureChannelCredentials());
   RawCall stream(channel, "/attendant.v1.ItemService/ImportItems");
@@ -293,8 +297,8 @@ TEST(DrainTest, ASecondSignalDoesNotWait) {
   EXPECT_EQ(server->Wait(absl::Minutes(1)), 128 + SIGTERM);
 }
 
-// Two nodes with the same items, each stopped and started again in turns, and
-// callers who know both and retry as our client does.
+// Stops and restarts two nodes with the same items in turn, while callers that
+// know both retry as the client does.
 TEST(DrainTest, RollingRestartsAreNotNoticed) {
   std::array<ScratchDirectory, 2> data;
   std::array<std::unique_ptr<ServerProcess>, 2> nodes;

@@ -23,7 +23,7 @@
 namespace attendant {
 namespace {
 
-// The sum of these fields of a process's status, whatever their unit.
+// Returns the sum of these fields of a process's status, in the file's unit.
 std::int64_t SumOfStatus(pid_t pid,
                          std::initializer_list<absl::string_view> names) {
   std::istringstream lines(
@@ -80,7 +80,7 @@ Process Process::Start(const std::vector<std::string>& argv, int out, int err) {
   const pid_t pid = fork();
   if (pid < 0) std::abort();
   if (pid == 0) {
-    // Only calls that are safe after a fork among threads.
+    // Only async-signal-safe calls are allowed after a fork with threads.
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     dup2(in, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
@@ -104,7 +104,7 @@ Process::~Process() {
 void Process::Signal(int signal) const { kill(pid_, signal); }
 
 int Process::Wait(absl::Duration timeout) {
-  // Readable when the process has ended.
+  // The descriptor becomes readable when the process ends.
   const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid_, 0));
   if (handle < 0) std::abort();
   pollfd ended = {handle, POLLIN, 0};

@@ -1,4 +1,4 @@
-// A client that knows nothing but the .proto files.
+// A client that uses only the .proto files.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ TEST(PythonExampleTest, RecommendsByAttention) {
   const ScratchDirectory data;
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
   const std::vector<std::string> command = {
-      // Debian's, whatever else the machine calls python3.
+      // Debian's interpreter, whatever python3 is first in PATH.
       "/usr/bin/python3",
       absl::StrCat(kSourceDir, "/examples/python/recommend.py"), "--server",
       server->address()};
@@ -35,7 +35,7 @@ TEST(PythonExampleTest, RecommendsByAttention) {
   EXPECT_NEAR(std::atof(first.out.c_str()), std::exp(3.6) / partition, 2e-6);
   EXPECT_THAT(first.out, HasSubstr("Die Hard"));
   EXPECT_THAT(first.out, ::testing::Not(HasSubstr("Alien")));
-  // It creates and writes what is there already.
+  // The second run creates and writes what already exists.
   const CommandResult second = RunCommand(command);
   EXPECT_EQ(second.exit_status, 0) << second.err;
   EXPECT_EQ(second.out, first.out);

@@ -1,4 +1,4 @@
-// What was acknowledged is there after a restart.
+// Acknowledged writes survive a restart.
 #include <gmock/gmock.h>
 #include <google/protobuf/util/message_differencer.h>
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ TEST(RestartTest, BringsBackCatalogsItemsAndAnswers) {
       MessageDifferencer::Equals(got.catalog().schema(), described.schema()));
   ASSERT_OK_AND_ASSIGN(v1::AttendResponse after, client->Attend(request));
   EXPECT_EQ(after.items(0).id(), before.items(0).id());
-  // Timings aside, the same answer.
+  // The answers are equal except for timings.
   after.clear_stats();
   before.clear_stats();
   EXPECT_TRUE(MessageDifferencer::Equals(after, before))
@@ -94,7 +94,7 @@ TEST(RestartTest, ARepeatedRequestReturnsTheFirstOutcome) {
       << again.DebugString() << first.DebugString();
   ASSERT_OK_AND_ASSIGN(const auto removed, client->BatchDeleteItems(remove));
   EXPECT_EQ(removed.deleted_count(), 1);
-  // Neither was done again: the item stays deleted.
+  // Neither request ran again: the item stays deleted.
   ASSERT_OK_AND_ASSIGN(const auto versions, ListVersions(*client, "plane"));
   EXPECT_TRUE(versions.empty());
   EXPECT_THAT(

@@ -21,10 +21,11 @@ namespace {
 
 constexpr absl::string_view kReady = "attendantd ready on ";
 constexpr absl::string_view kHttp = "attendantd http on ";
-// Generous: sanitizers and a busy machine.
+// Generous, for sanitizers and a busy machine.
 constexpr int kPatienceMs = 60000;
 
-// What follows the words of a line, or nothing yet.
+// Returns what follows `words` on their line, or nothing if the line is not
+// complete yet.
 absl::string_view AddressIn(absl::string_view output,
                             absl::string_view words = kReady) {
   const std::size_t begin = output.find(words);
@@ -35,7 +36,7 @@ absl::string_view AddressIn(absl::string_view output,
                                         : rest.substr(0, end);
 }
 
-// Reads until the ready line is there, or the writer has closed its end.
+// Reads until the ready line is complete or the writer closes its end.
 std::string ReadUntilReady(int fd) {
   std::string output;
   while (AddressIn(output).empty()) {
@@ -65,10 +66,10 @@ ServerProcess::~ServerProcess() {
   close(out_);
 }
 
-// From the log, which outlives what is killed, but for lines that were still to
-// be written: a call is logged before it is answered, and of many failures in a
-// second at least the first. One without such a line has the code of another
-// failure.
+// Uses the log, which survives a killed server except for lines not yet
+// written: a call is logged before it is answered, and of many failures in one
+// second at least the first is logged. A call without a line has the same code
+// as another failure.
 void ServerProcess::CheckInternalErrors() {
   if (std::exchange(checked_internal_errors_, true)) return;
   bool found = false;

@@ -1,5 +1,5 @@
 // `attendant snapshot` and `attendant alias` against a real server, which is
-// killed in between.
+// killed between commands.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,8 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
   RunText({"catalog", "delete", "shop-2"});
 }
 
-// The name of the catalog of a snapshot becomes an alias of its successor.
+// The name of a snapshot's catalog becomes an alias of that catalog's
+// successor.
 TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   RunText({"snapshot", "create", "shop-1", "before"});
   RunText({"snapshot", "restore", "shop-1", "before", "shop-2"});
@@ -102,7 +103,7 @@ TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   RunText({"snapshot", "create", "shop-1", "after"});
   RunText({"snapshot", "create", "shop-1", "before"});
   EXPECT_EQ(RunJson({"snapshot", "list", "shop-1"})["snapshots"].size(), 3u);
-  // But deleting one never deletes the other.
+  // Deleting a snapshot of one never deletes one of the other.
   const CommandResult refused = Run({"snapshot", "delete", "shop-1", "before"});
   EXPECT_EQ(refused.exit_status, 1);
   EXPECT_THAT(refused.err, HasSubstr("name catalog 'shop-2'"));

@@ -39,13 +39,14 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Runs attendantd where it should end by itself.
+// Runs attendantd with arguments that make it end by itself.
 CommandResult RunServer(const std::string& data_dir) {
   return RunCommand(
       {kAttendantd, "--data-dir", data_dir, "--listen", "127.0.0.1:0"});
 }
 
-// What supervisors collect has no lines of a configuration among those of JSON.
+// Log collectors read JSON lines, so the output must not contain lines of a
+// configuration.
 TEST(StartupTest, PrintsItsAddressesAndStopsOnSigterm) {
   const ScratchDirectory data;
   ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data.path()));
@@ -64,7 +65,7 @@ TEST(StartupTest, PrintsItsAddressesAndStopsOnSigterm) {
   EXPECT_GT(line_count, 0);
 }
 
-// Waits until `done` is true; returns whether it was within a minute.
+// Waits until `done` is true; returns false after a minute.
 bool Await(absl::FunctionRef<bool()> done) {
   const SteadyTime end = SteadyAfter(absl::Minutes(1));
   while (!done()) {
@@ -94,14 +95,14 @@ TEST(StartupTest, PrintsItsConfigurationOnATerminal) {
   EXPECT_EQ(server.Wait(absl::Minutes(1)), 0);
 }
 
-// A pipe that was full blocked each thread that logged, and the end.
+// A full pipe used to block each thread that logged, and the shutdown.
 TEST(StartupTest, ServesAndStopsThoughNobodyReadsItsLog) {
   const ScratchDirectory data;
   const ScratchDirectory files;
   const std::string out_path = files / "out";
   int err[2];
   ASSERT_EQ(pipe2(err, O_CLOEXEC), 0);
-  // A page.
+  // Shrinks the pipe to one page.
   ASSERT_GT(fcntl(err[1], F_SETPIPE_SZ, 1), 0);
   const int out = OpenForWriting(out_path);
   Process server =
@@ -122,7 +123,7 @@ TEST(StartupTest, ServesAndStopsThoughNobodyReadsItsLog) {
   ASSERT_OK_AND_ASSIGN(
       const auto client,
       Client::Connect({.server = address, .deadline = absl::Seconds(20)}));
-  // Each is logged.
+  // Each call is logged.
   constexpr int kCalls = 200;
   for (int i = 0; i < kCalls; ++i) {
     ASSERT_OK(client->ListCatalogs(v1::ListCatalogsRequest()).status()) << i;
@@ -130,7 +131,7 @@ TEST(StartupTest, ServesAndStopsThoughNobodyReadsItsLog) {
   const SteadyTime begin = SteadyNow();
   server.Signal(SIGTERM);
   EXPECT_EQ(server.Wait(absl::Minutes(1)), 0);
-  // The log has a second, not the grace of the calls.
+  // The log gets one second to drain, not the grace period of the calls.
   EXPECT_LT(TimeSince(begin), absl::Seconds(20));
   close(err[0]);
 }
@@ -161,7 +162,7 @@ TEST(StartupTest, RefusesADataDirectoryThatAnotherProcessHolds) {
   const CommandResult second = RunServer(data.path());
   EXPECT_EQ(second.exit_status, 1);
   EXPECT_THAT(second.err, HasSubstr(data.path()));
-  // The first is not disturbed.
+  // The first server is not disturbed.
   ASSERT_OK_AND_ASSIGN(const auto client, server->Connect());
   EXPECT_OK(client->ListCatalogs(v1::ListCatalogsRequest()));
 }
@@ -191,7 +192,7 @@ TEST(StartupTest, ACheckOfTheConfigurationStartsNothing) {
   };
   const std::string tokens = files / "tokens";
   WriteWholeFile(tokens, "");
-  // Neither the port that is taken nor the directory matters.
+  // The check ignores that the port is taken and does not touch the directory.
   const CommandResult good = check(tokens);
   EXPECT_EQ(good.exit_status, 0);
   EXPECT_EQ(good.err, "");
@@ -249,7 +250,7 @@ TEST(StartupTest, ADeadProcessDoesNotHoldItsDataDirectory) {
   EXPECT_EQ(server->Stop(), 0);
 }
 
-// The format never comes.
+// The format that the start waits for never arrives.
 TEST(StartupTest, SigtermEndsAStartThatTakesLong) {
   const ScratchDirectory data;
   ASSERT_EQ(mkfifo((data / "FORMAT").c_str(), 0600), 0);
@@ -269,7 +270,7 @@ TEST(StartupTest, HelpThatCannotBeWrittenIsAFailure) {
   EXPECT_THAT(full.err, HasSubstr("standard output can't be written"));
 }
 
-// True once the log has `text`, `count` times.
+// Waits until the log contains `text` at least `count` times.
 bool AwaitLog(const ServerProcess& server, absl::string_view text,
               std::size_t count = 1) {
   return Await([&] {
@@ -300,7 +301,7 @@ TEST(StartupTest, SighupReadsTheCertificateAndTheTokensAgain) {
       ServerProcess::Start(data.path(),
                            {"--tls-cert", certificate, "--tls-key", certificate,
                             "--auth-tokens", tokens}));
-  // A certificate of an hour.
+  // The certificate is valid for an hour.
   EXPECT_TRUE(AwaitLog(*server, "the TLS certificate expires at"));
   server->Signal(SIGHUP);
   EXPECT_TRUE(AwaitLog(*server, "\"event\":\"reloaded\""));
@@ -317,7 +318,7 @@ TEST(StartupTest, SighupReadsTheCertificateAndTheTokensAgain) {
   EXPECT_EQ(server->Stop(), 0);
 }
 
-// The file of tokens must not become the standard output that is closed.
+// The token file must not take the descriptor of the closed standard output.
 TEST(StartupTest, ATokenThatNobodyCanReadIsNotMade) {
   const ScratchDirectory files;
   const std::string tokens = files / "tokens";
@@ -360,7 +361,7 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   EXPECT_EQ(
       std::filesystem::status(tokens).permissions(),
       std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
-  // Once others may read it, they may.
+  // Rights that were granted to others are kept.
   const auto shared = std::filesystem::perms::owner_read |
                       std::filesystem::perms::owner_write |
                       std::filesystem::perms::group_read;
@@ -372,7 +373,7 @@ TEST(StartupTest, TokensAndCertificatesGoThroughTheCommands) {
   EXPECT_EQ(again.err,
             "attendantd token: there is a token 'web' already; choose another "
             "name\n");
-  // A token that nobody saw does not take its name.
+  // A token that nobody saw does not reserve its name.
   const CommandResult unseen =
       RunCommand({"/bin/sh", "-c", "exec \"$0\" \"$@\" > /dev/full",
                   kAttendantd, "token", "--file", tokens, "b"});

@@ -34,7 +34,7 @@ class LsiOverTheWireTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(client_, server_->Connect());
   }
 
-  // Row `item` of V_2.
+  // Returns row `film` of V_2.
   std::vector<double> FilmKey(int film) const {
     return {example_["Vt"][0][film], example_["Vt"][1][film]};
   }
@@ -104,8 +104,9 @@ TEST_F(LsiOverTheWireTest, FilmsAreWeightedByTheFoldedInRatings) {
     const double query_norm =
         Norm(example_[person + "_hat"].get<std::vector<double>>());
     for (int film = 0; film < 5; ++film) {
-      // The query is itself a rounded sum, hence a dimension more; an error d
-      // of every logit changes a weight by a factor of at most exp(2 d).
+      // The query is itself a rounded sum, which counts as one more dimension.
+      // An error d in every logit changes a weight by a factor of at most exp(2
+      // d).
       const double tolerance =
           2 * LogitError(query_norm, Norm(FilmKey(film)), 3) + kUnitRoundoff;
       EXPECT_NEAR(found[absl::StrCat("film", film)], weights[film], tolerance);
@@ -184,7 +185,7 @@ TEST_F(LsiOverTheWireTest, FoldedInPeopleWithoutACommonFilmAreAlike) {
     }
     return answer->items(0).similarity();
   };
-  // A cosine: both vectors are also rounded when they are normalised.
+  // For a cosine, both vectors are also rounded during normalisation.
   const double tolerance = LogitError(1, 1, 2 + 4);
   EXPECT_EQ(similarity("raw", "P9"), 0);
   EXPECT_NEAR(similarity("hat", "P9_hat"), 0.9925794247632609, tolerance);
