@@ -261,7 +261,8 @@ TEST(MaskedScanOfFewListsTest, Ends) {
   }
 }
 
-// Of what the same thread found in one of more.
+// The scratch memory still holds what the same thread found in an index of more
+// rows.
 TEST_F(MaskedScanTest, AnIndexOfFewerRowsSeesItsOwn) {
   constexpr std::int64_t kFewRows = 2001;
   const KeyTable few = {

@@ -21,7 +21,7 @@ MatrixView ViewOf(const KeyTable& table) {
   return {table.floats.data(), table.row_count(), table.dim};
 }
 
-// Logits of all keys by code.
+// Returns the logits of all keys by code.
 std::vector<float> LogitsOf(const KeyCodes& codes, const CodedQuery& query,
                             CodeBits bits) {
   const std::int64_t blocks = (codes.key_count() + 15) / 16;
@@ -39,7 +39,7 @@ struct Shape {
 
 class KeyCodesOfShapeTest : public ::testing::TestWithParam<Shape> {
  protected:
-  // Keys x key_size, then queries as they are.
+  // Returns keys multiplied by key_size, followed by unscaled queries.
   static KeyTable KeysAndQueries(std::int64_t key_count,
                                  std::int64_t query_count,
                                  std::int64_t cluster_count) {
@@ -91,7 +91,7 @@ TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
         square_sum += error * error;
         variance_sum += query.LogitVariancePerSquareScale(bits) * scale * scale;
       }
-      // Few components are too few to behave as random numbers.
+      // Too few components behave like random numbers.
       if (dim < 32) continue;
       EXPECT_GT(square_sum, 0.5 * variance_sum) << (bits == CodeBits::k4);
       EXPECT_LT(square_sum, 2 * variance_sum) << (bits == CodeBits::k4);
@@ -106,9 +106,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Shape{64, 10, 1e-15f}, Shape{64, 10, 1e-22f},
                       Shape{64, 10, 1e-26f}, Shape{64, 10, 1e18f}));
 
-// A query of 16 bits read by 8. The deviation is what a rotation by chance
-// makes of the error: of its square, over 40 queries of keys that differ, the
-// mean is at most twice that of the longest key.
+// A query of 16 bits read by 8. The stated deviation assumes a random rotation
+// of the error: the mean square over 40 queries of differing keys is at most
+// twice that of the longest key.
 TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
   const std::int64_t dim = GetParam().dim;
   constexpr std::int64_t kQueries = 40;
@@ -143,8 +143,8 @@ TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
   EXPECT_LE(square_sum, 2 * variance_sum);
 }
 
-// A product of two norms bounds any one error; four bits must be far better
-// than that, eight bits sixteen times as good again.
+// A product of two norms bounds any single error. Four bits must be far better
+// than that, and eight bits sixteen times better again.
 TEST(KeyCodesTest, BitsHalveTheError) {
   const KeyTable table = ClusteredKeys(200, 128, 9, 4);
   const KeyCodes codes(ViewOf(table), {}, 11);
@@ -233,8 +233,8 @@ TEST(KeyCodesTest, SaysWhereFloatsDoNotReach) {
   EXPECT_TRUE(query.Encode(codes, table.keys[0], 1e10));
 }
 
-// Two lists: of twenty different keys, and of ten different ones and one that
-// is there ten times.
+// Two lists: one of twenty different keys, and one of ten different keys and
+// another that is there ten times.
 TEST(KeyCodesTest, CountsKeysThatAreThereAgain) {
   const KeyTable table = ClusteredKeys(40, 8, 3, 5);
   std::vector<float> floats = table.floats;

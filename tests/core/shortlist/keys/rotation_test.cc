@@ -45,7 +45,7 @@ TEST_P(RotationOfDimTest, IsUndone) {
   rotation.Apply(turned.data());
   std::vector<double> back(turned.begin(), turned.end());
   rotation.Undo(back.data());
-  // The way back errs no more than the way there.
+  // The inverse rotation errs no more than the rotation.
   const double slack =
       2 * rotation.relative_error() * std::sqrt(Dot(vector, vector));
   for (std::size_t d = 0; d < vector.size(); ++d) {
@@ -86,7 +86,7 @@ TEST(RotationTest, SpreadsASingleComponentOverAll) {
       rotation.Apply(unit.data());
       float greatest = 0;
       for (const float c : unit) greatest = std::max(greatest, std::abs(c));
-      // Normal numbers of variance 1 / dim: beyond 5.5 deviations hardly ever.
+      // Normal numbers of variance 1 / dim rarely exceed 5.5 deviations.
       EXPECT_LT(greatest, 5.5 / std::sqrt(static_cast<double>(dim)));
     }
   }

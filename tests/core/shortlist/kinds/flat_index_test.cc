@@ -26,7 +26,7 @@ using ::testing::IsEmpty;
 
 constexpr double kEpsilon = 5.9604644775390625e-8;  // 2^-24
 
-// Points by hand. Row 0 is east, row 1 north, row 2 far north-east, row 4 the
+// Hand-made points. Row 0 is east, row 1 north, row 2 far north-east, row 4 the
 // origin; row 3 has no key.
 class FlatPointsTest : public ::testing::Test {
  protected:
@@ -86,7 +86,7 @@ TEST(FlatIndexTest, RowsWithoutAKeyTakeNoMemoryForOne) {
   index.Append(key);
   for (int i = 0; i < 100; ++i) index.Append({});
   index.Append(key);
-  // And what else is in their pages.
+  // Plus whatever else lies in their pages.
   EXPECT_NEAR(index.memory().keys, 2 * kDim * 4, 3 * sysconf(_SC_PAGESIZE));
 }
 
@@ -128,7 +128,7 @@ TEST_F(FlatPointsTest, MasksTakeRowsOutOfTheSoftmax) {
 }
 
 TEST_F(FlatPointsTest, PoolsValuesAndKeysInTheirPlace) {
-  // Row 0 has a value of its own; row 1 pools its key.
+  // Row 0 has its own value; row 1 pools its key.
   class OneValue : public ValueSource {
    public:
     const float* ValueOf(RowIndex row) const override {
@@ -167,7 +167,7 @@ TEST_F(FlatPointsTest, OverflowingLogitsAreTheCallersError) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("a logit that overflows")));
 
-  // The row that overflows is masked: there is no such logit.
+  // The overflowing row is masked, so its logit does not exist.
   Bitmap excluded(5);
   excluded.Set(2);
   ScanQuery masked = QueryFor(huge, 5);
@@ -191,7 +191,7 @@ TEST_F(FlatPointsTest, InterruptsStopAScan) {
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
 }
 
-// Cancels when the value of row 100 is asked for.
+// Cancels when the value of row 100 is read.
 class CancellingValues : public ValueSource {
  public:
   explicit CancellingValues(std::atomic<bool>* flag) : flag_(flag) {}
@@ -272,9 +272,10 @@ TEST(FlatIndexTest, AgreesWithTheReferenceForEveryScoreKind) {
     AttentionState state(100, &kNoIds, kDim);
     ASSERT_OK(index->Scan(scan, state));
 
-    // A similarity: dim + 1 roundings of terms of at most |q| |k| in sum; under
-    // COSINE |k| is 1 and there are 4 more (the inverse norm, the product, and
-    // the query, whose norm is 1 within a rounding). The logit: 2 more.
+    // A similarity: dim + 1 roundings of terms that sum to at most |q| |k|.
+    // Under COSINE |k| is 1 and there are 4 more (the inverse norm, the
+    // product, and the query, whose norm is 1 within a rounding). The logit: 2
+    // more.
     const double norm = kind == ScoreKind::kCosine ? 1 : max_norm;
     const double similarity_error = (kDim + 5) * kEpsilon * norm;
     const double logit_error =
@@ -284,8 +285,8 @@ TEST(FlatIndexTest, AgreesWithTheReferenceForEveryScoreKind) {
       EXPECT_NEAR(c.similarity, exact.similarities[row], similarity_error);
       EXPECT_NEAR(c.logit, exact.logits[row], logit_error);
     }
-    // Every e errs by the logits' error and the kernels'; gaps that matter are
-    // below 40, the rest weighs less than e^-40.
+    // Every exp errs by the logits' error and the kernels'. Gaps that matter
+    // are below 40; the rest weighs less than e^-40.
     const double exp_error =
         2 * logit_error + std::ldexp(1.0, -21) + 40 * kEpsilon;
     EXPECT_NEAR(*state.partition().LogPartition(), exact.log_partition,
@@ -328,7 +329,7 @@ TEST(FlatIndexTest, MaskedScanEqualsAScanOfTheRest) {
   ASSERT_OK(
       rest_index->Scan(QueryFor(table.keys[0], rest_table.row_count()), alone));
   EXPECT_EQ(stats.scored_count, rest_table.row_count());
-  // Eligible rows fill the blocks alike: the same bytes.
+  // Eligible rows fill the blocks identically, so the bytes are the same.
   EXPECT_EQ(masked.partition().sum, alone.partition().sum);
   EXPECT_EQ(masked.partition().max, alone.partition().max);
   const auto masked_top = masked.top().Sorted();
@@ -364,7 +365,7 @@ TEST(FlatIndexTest, ReadersScanWhileTheWriterAppends) {
       ASSERT_OK(stats);
       ASSERT_EQ(stats->scored_count, row_end - row_end / 10);
       if (row_end == 0) continue;
-      // The greatest key is that of the last row that has one.
+      // The greatest key is that of the last row with a key.
       const RowIndex last = row_end % 10 == 0 ? row_end - 2 : row_end - 1;
       ASSERT_EQ(state.top().Sorted()[0].row, last);
       ASSERT_EQ(state.partition().max, static_cast<float>(last));

@@ -1,5 +1,4 @@
-// What every index that finds rows one by one promises, whichever way it finds
-// them.
+// What every index that finds individual rows promises, however it finds them.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -34,10 +33,10 @@ constexpr std::uint64_t kSeed = 17;
 constexpr std::int64_t kDim = 16;
 constexpr std::int64_t kKeys = 3000;
 constexpr std::int64_t kShortlist = 20;
-// Below what was asked for: that is the mean of other queries, and so is what
-// is compared with it. A query's recall deviates by up to .14 (measured), the
-// mean of 40 by .022 then, that of the 200 that an index calibrates itself with
-// by .01: two deviations of their difference.
+// Slack below the recall asked for. Both that and the recall compared with it
+// are means over different queries. A query's recall deviates by up to .14
+// (measured), so the mean of 40 by .022, and that of the 200 with which an
+// index calibrates itself by .01: two deviations of their difference.
 constexpr double kRecallSlack = 0.05;
 
 struct Answer {
@@ -73,7 +72,7 @@ absl::StatusOr<std::unique_ptr<KeyIndex>> BuildAs(const KeyTable& table,
                                                   const BuildOptions& asked) {
   Options options;
   options.neighbour_count = asked.neighbour_count;
-  // A graph takes long to build: here a small one will do.
+  // Building a graph takes long; a small one is enough here.
   if constexpr (std::is_same_v<Options, HnswOptions>) {
     options.link_count = 8;
     options.build_width = 20;
@@ -101,7 +100,8 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
     }
   }
 
-  // Over the keys of TheData, whose norms differ little; built once a kind.
+  // Over the keys of TheData, whose norms differ little; built once for each
+  // kind.
   const KeyIndex& TheIndex() const {
     static std::map<IndexKind, std::unique_ptr<KeyIndex>> indexes;
     std::unique_ptr<KeyIndex>& index = indexes[GetParam()];
@@ -128,7 +128,7 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
     return data;
   }
 
-  // Some of the keys are missing.
+  // Some of the rows have no key.
   static const Data& TheData() {
     static const Data data = [] {
       Data made = MakeData(kKeys, 40, 1);
@@ -140,7 +140,7 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
     return data;
   }
 
-  // Share of the exact best that the index finds.
+  // Returns the share of the exact best rows that the index finds.
   static double Recall(const std::vector<Answer>& exact,
                        const std::vector<Answer>& found) {
     std::int64_t hits = 0, wanted = 0;
@@ -154,8 +154,8 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
     return static_cast<double>(hits) / static_cast<double>(wanted);
   }
 
-  // Clustered keys, at the recall asked for, with the promise that answers are
-  // no more than a scan of some of the keys would give.
+  // Expects the recall asked for on clustered keys, and that answers promise no
+  // more than a scan of some of the keys can.
   void ExpectRecall(ScoreKind kind, float norm_spread) const {
     constexpr std::int64_t kQueries = 40;
     const Data data = MakeData(kKeys, kQueries, norm_spread);
@@ -176,7 +176,8 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
         scan.logit_factor = LogitFactor(kind, kDim, 0.5);
         exact.push_back(AnswerOf(*flat, scan));
         scan.goals.recall = recall;
-        // By the index itself, though to take all these few keys is quicker.
+        // Forces use of the index, although scoring all of these few keys is
+        // faster.
         if (recall == 0) scan.goals.probe_count = index->tuning().probe_count;
         found.push_back(AnswerOf(*index, scan));
         const Answer& answer = found.back();
@@ -186,7 +187,7 @@ class IndexContractTest : public ::testing::TestWithParam<IndexKind> {
         EXPECT_EQ(answer.stats.knows_mass, answer.stats.complete);
         EXPECT_EQ(answer.partition.count, answer.stats.scored_count);
         for (std::size_t i = 0; i < answer.rows.size(); ++i) {
-          // Bit for bit: what FLAT says of the same row.
+          // Bit for bit what FLAT returns for the same row.
           float similarity = 0, logit = 0;
           ASSERT_OK(ScoreRows(*flat, scan, {&answer.rows[i], 1},
                               {&similarity, 1}, {&logit, 1}));
@@ -222,8 +223,9 @@ TEST_P(IndexContractTest, RecallHoldsUnderCosine) {
 }
 
 TEST_P(IndexContractTest, RareDirectionsOfShortKeysAreFound) {
-  // A tenth of the keys are short and lie in dimensions of their own. To find
-  // them by links of greatest products alone is hopeless: all lead away.
+  // A tenth of the keys are short and lie in dimensions of their own. Links to
+  // the greatest products alone can't find them, because all such links lead
+  // away.
   KeyTable table = ClusteredKeys(kKeys, kDim, 40, kSeed);
   constexpr std::int64_t kOwnDims = 4;
   for (std::int64_t row = 0; row < table.row_count(); ++row) {
@@ -247,7 +249,7 @@ TEST_P(IndexContractTest, RareDirectionsOfShortKeysAreFound) {
     scan.goals.recall = 0.9;
     found.push_back(AnswerOf(*index, scan));
   }
-  // These queries are rare among those that the width was learned from.
+  // Queries like these are rare among those from which the width was learned.
   EXPECT_GE(Recall(exact, found), 0.6);
 }
 
@@ -274,7 +276,7 @@ TEST_P(IndexContractTest, AnExhaustiveScanIsThatOfFlat) {
   }
 }
 
-// The best eligible rows, by doubles and plain loops.
+// Returns the best eligible rows, by plain loops in doubles.
 std::vector<RowIndex> SlowTwin(const KeyTable& table,
                                std::span<const float> query,
                                const Bitmap& eligible) {
@@ -409,7 +411,7 @@ TEST_P(IndexContractTest, TinyAndDegenerateInputsWork) {
       query.goals.probe_count = 1;
       EXPECT_EQ(AnswerOf(*index, query).rows.size(), wanted);
     }
-    // All equal, and all zero.
+    // All keys equal, and all zero.
     for (const float component : {3.0f, 0.0f}) {
       const KeyTable equal = TableOf(2, std::vector<float>(1200, component));
       ASSERT_OK_AND_ASSIGN(const auto index, Build(equal, kind));
@@ -420,7 +422,7 @@ TEST_P(IndexContractTest, TinyAndDegenerateInputsWork) {
       EXPECT_EQ(AnswerOf(*index, query).stats.scored_count, 600);
     }
   }
-  // Norms whose squares overflow, or vanish.
+  // Norms whose squares overflow or underflow.
   for (const float unit : {1e38f, 1e-30f}) {
     KeyTable extreme = ClusteredKeys(600, 2, 3, kSeed);
     for (float& component : extreme.floats) {
@@ -440,7 +442,7 @@ TEST_P(IndexContractTest, TinyAndDegenerateInputsWork) {
 }
 
 TEST_P(IndexContractTest, DuplicatesDoNotHideOtherKeys) {
-  // Half of the keys are one and the same.
+  // Half of the keys are equal.
   Data data = MakeData(kKeys, 30, 1);
   for (std::size_t row = 0; row < kKeys; row += 2) {
     data.keys.keys[row] = data.keys.keys[0];
@@ -454,7 +456,7 @@ TEST_P(IndexContractTest, DuplicatesDoNotHideOtherKeys) {
     query.goals.recall = 0.9;
     const Answer found = AnswerOf(*index, query);
     ASSERT_EQ(found.rows.size(), kShortlist);
-    // Duplicates are as good as each other: by the logits, not the rows.
+    // Duplicates are interchangeable, so hits are counted by logit, not by row.
     for (const float logit : found.logits) {
       hits += logit >= exact.logits.back() ? 1 : 0;
     }
@@ -504,7 +506,7 @@ TEST_P(IndexContractTest, InterruptsAndOverflowsAreReported) {
   EXPECT_THAT(
       TheIndex().Scan(query, state),
       StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("deadline")));
-  // Of either sign, products may be no numbers.
+  // Products of either sign may overflow or be NaN.
   std::vector<float> huge(kDim, 3e38f);
   for (const float sign : {1.0f, -1.0f}) {
     for (std::size_t d = 0; d < huge.size(); d += 2) huge[d] *= sign;
@@ -533,7 +535,7 @@ TEST_P(IndexContractTest, ABuildMakesNoThreads) {
     return std::distance(begin(tasks), end(tasks));
   };
   const auto before = thread_count();
-  // OpenMP keeps its threads, so any that was made would still be there.
+  // OpenMP keeps its threads, so any that it started would still be there.
   ASSERT_OK(Build(ClusteredKeys(2000, 8, 50, kSeed), ScoreKind::kDot));
   EXPECT_EQ(thread_count(), before);
 }

@@ -53,8 +53,8 @@ class IndexFileTest : public ::testing::Test {
                          IvfIndex::Build(table.keys, 8, ScoreKind::kDot, {}));
   }
 
-  // The training, but for what `damage` does to it, and without what it says of
-  // masses.
+  // Saves the training with the changes made by `damage`, and without what was
+  // learned of masses.
   std::string Damaged(
       const std::function<void(IvfTraining&, ListMeans&)>& damage) const {
     const IvfTraining& good = *index_->training();
@@ -91,7 +91,7 @@ TEST_F(IndexFileTest, ATrainingComesBack) {
   EXPECT_EQ(Saved(*training), bytes);
 }
 
-// A model may make keys of so many components (ValidateModelFits).
+// A model may make keys of this many components (ValidateModelFits).
 TEST(IndexFileDimensionTest, TheLongestKeysComeBack) {
   constexpr std::int64_t kRows = 60;
   const KeyTable table = ClusteredKeys(kRows, kMaxDimension, 3, /*seed=*/3);
@@ -111,7 +111,8 @@ TEST(IndexFileDimensionTest, TheLongestKeysComeBack) {
   }
 }
 
-// An index of `keys` and its training, by so many threads.
+// Builds an index of `table` with the given number of threads, and returns the
+// saved index and its training.
 std::string BuiltAndSaved(const KeyTable& table, std::int64_t dim,
                           ScoreKind score_kind, int thread_count,
                           bool* knows_masses) {
@@ -127,7 +128,7 @@ std::string BuiltAndSaved(const KeyTable& table, std::int64_t dim,
   return sink.bytes;
 }
 
-// What is learned, coded and summed depends on no order of threads.
+// What is learned, coded and summed does not depend on the order of threads.
 TEST(IndexFileThreadsTest, AnyNumberOfThreadsMakesTheSame) {
   const KeyTable table = ClusteredKeys(5000, 24, 300, /*seed=*/5);
   bool knows_masses = false;
@@ -141,16 +142,15 @@ TEST(IndexFileThreadsTest, AnyNumberOfThreadsMakesTheSame) {
   EXPECT_TRUE(saved(5) == alone);
 }
 
-// Keys up to and beyond those that codes reach, by so many threads that each
-// tries few sample queries. Where nothing can be learned of masses no thread
-// says otherwise, and where there are no codes files hold no bytes that nobody
-// wrote.
+// Keys up to and beyond the range of codes, with enough threads that each tries
+// few sample queries. If nothing can be learned about masses, no thread claims
+// otherwise; if there are no codes, files contain no uninitialised bytes.
 TEST(IndexFileThreadsTest, TheSameIsMadeWhereCodesEnd) {
   constexpr int kThreads = kSanitized ? 20 : 100;
   const KeyTable table = ClusteredKeys(1000, 8, 20, /*seed=*/5);
   int unknown_count = 0;
   // At 82.6 one of a hundred threads meets a sample query without codes, at 84
-  // all do; at 99 no key has any.
+  // all do; at 99 no key has any codes.
   for (const float exponent : {60.0f, 82.6f, 84.0f, 90.0f, 99.0f, 100.0f}) {
     KeyTable large = table;
     for (float& component : large.floats) component *= std::exp2(exponent);
@@ -178,9 +178,9 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
                     StatusIs(absl::StatusCode::kDataLoss,
                              HasSubstr("no training of lists")));
       };
-  // As it is, it is one.
+  // Undamaged, it loads.
   EXPECT_OK(Loaded(Damaged([](IvfTraining&, ListMeans&) {})));
-  // Lists none of which was learned from a key can take none.
+  // If no list was learned from a key, no list can take a key.
   expect_refused([](IvfTraining&, ListMeans& means) {
     std::fill(means.reaches.begin(), means.reaches.end(), -1.0f);
   });
@@ -246,7 +246,7 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
       [](IvfTraining& training, ListMeans&) { training.key_count = 0; });
 }
 
-// Lists of keys, but for what `damage` does to them.
+// Loads lists of keys with the changes made by `damage`.
 absl::Status LoadDamaged(const IvfIndex& index,
                          const std::function<void(InvertedLists&)>& damage) {
   const IvfTraining& training = *index.training();
@@ -283,7 +283,8 @@ TEST_F(IndexFileTest, ListsWithoutWhatIsReadOfThemAreRefused) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("that there are not")));
 }
 
-// Room is made for as many keys as there are said to be.
+// Memory is reserved for as many keys as the file claims, so the claim must be
+// checked.
 TEST_F(IndexFileTest, MoreKeysThanThereAreTakeNoRoom) {
   constexpr std::int64_t kRows = 1000;
   StringSink sink;
@@ -298,14 +299,15 @@ TEST_F(IndexFileTest, MoreKeysThanThereAreTakeNoRoom) {
                        HasSubstr("more keys than are left")));
 }
 
-// Indexes that are kept whole, each over keys of which one row in ten has none.
+// Indexes that are saved as a whole, each over keys of which one row in ten has
+// none.
 class WholeIndexFileTest : public ::testing::TestWithParam<IndexKind> {
  protected:
   static constexpr std::int64_t kRows = 3000;
   static constexpr std::int64_t kDim = 16;
 
   static KeyTable Keys(float factor = 1) {
-    // Norms differ, so that graphs are two and buckets have ranges.
+    // Norms differ, so that there are two graphs and buckets have ranges.
     KeyTable table = ClusteredKeys(kRows, kDim, 40, /*seed=*/7, 5);
     for (float& component : table.floats) component *= factor;
     for (std::size_t row = 3; row < kRows; row += 10) table.keys[row] = {};
@@ -342,7 +344,7 @@ class WholeIndexFileTest : public ::testing::TestWithParam<IndexKind> {
     return LoadIndex(source, row_count, {}, nullptr);
   }
 
-  // Best rows and logits, and what was looked at.
+  // Returns the best rows and logits, and what was looked at.
   static auto Answer(const KeyIndex& index, const KeyTable& table,
                      std::size_t row, ScoreKind score_kind) {
     ScanQuery query = QueryFor(table.keys[row], kRows);
@@ -359,7 +361,7 @@ class WholeIndexFileTest : public ::testing::TestWithParam<IndexKind> {
 };
 
 TEST_P(WholeIndexFileTest, AnIndexComesBack) {
-  // Beyond what any but FLAT finds keys by, too.
+  // The greater factor is beyond the keys that any index but FLAT can search.
   for (const float factor : {1.0f, 1e35f}) {
     const KeyTable table = Keys(factor);
     for (const ScoreKind kind : {ScoreKind::kDot, ScoreKind::kCosine}) {
@@ -392,7 +394,8 @@ TEST_P(WholeIndexFileTest, WhatIsCutIsRefused) {
               StatusIs(absl::StatusCode::kDataLoss, ::testing::_));
 }
 
-// Checksums are the caller's: here what is wrong is found, or harms nobody.
+// Checksums are the caller's duty. Here wrong bytes are either detected or
+// harmless.
 TEST_P(WholeIndexFileTest, WrongBytesHarmNobody) {
 #ifdef ABSL_HAVE_THREAD_SANITIZER
   GTEST_SKIP() << "two minutes of one thread";
@@ -404,7 +407,7 @@ TEST_P(WholeIndexFileTest, WrongBytesHarmNobody) {
   constexpr int kCount = kSanitized ? 150 : 300;
   for (int i = 0; i < kCount; ++i) {
     std::string wrong = bytes;
-    // Near the front and the end of the file lie sizes, in between floats.
+    // Sizes lie near the start and the end of the file, floats in between.
     std::size_t at = random() % wrong.size();
     if (i % 3 == 0) at = random() % 200;
     wrong[at] = static_cast<char>(wrong[at] ^ (1 << random() % 8));

@@ -1,5 +1,5 @@
-// Keys and queries so great or small that their squares are no floats, whose
-// logits are ordinary.
+// Keys and queries so large or small that their squares overflow or underflow,
+// but whose logits are ordinary.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ constexpr std::int64_t kScaledKeys = 300;
 constexpr std::int64_t kScaledDim = 7;
 constexpr std::int64_t kScaledBest = 10;
 constexpr double kGreatestLogit = 5;
-// Products of floats, and exps of them.
+// Products of floats, and their exps.
 constexpr double kScaledRounding = 1e-4;
 
 struct ScaledTruth {
@@ -92,7 +92,7 @@ std::vector<std::pair<std::string, std::unique_ptr<KeyIndex>>> IndexesOf(
   return indexes;
 }
 
-// Keys of about the size, and queries of all sizes that make such logits.
+// Keys of about the given size, and queries of all sizes that give such logits.
 void ExpectTrueFor(float size, float query_size) {
   SCOPED_TRACE(absl::StrCat("keys of ", size, ", query of ", query_size));
   KeyTable table = ClusteredKeys(kScaledKeys, kScaledDim, 20, 5);

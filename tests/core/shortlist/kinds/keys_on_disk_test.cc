@@ -1,4 +1,4 @@
-// Indexes whose floats lie in a file answer as if they were in memory.
+// Indexes with floats in a file answer as if these were in memory.
 #include <gmock/gmock.h>
 
 #include <cstring>
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Keys of 144 bytes lie across pages.
+// Keys of 144 bytes straddle pages.
 constexpr std::int64_t kDim = 36;
 constexpr std::int64_t kRows = 3000;
 constexpr std::int64_t kQueries = 12;
@@ -34,7 +34,7 @@ std::unique_ptr<KeyIndex> Build(const KeyTable& table, ScoreKind kind,
   return *std::move(index);
 }
 
-// All that a scan says, as bytes.
+// Returns all results of a scan as bytes.
 std::string BytesOf(const ScanStats& stats, const AttentionState& state) {
   std::string bytes;
   const auto add = [&](const auto& value) {
@@ -150,7 +150,7 @@ TEST(KeysOnDiskTest, ProductCodesAnswerTheSame) {
   ExpectTheSameAnswers(table, *memory, *disk);
 }
 
-// Those of FLAT, once they are moved.
+// Rows of FLAT, after they are moved.
 TEST(KeysOnDiskTest, RowsAnswerTheSame) {
   const KeyTable table = TheKeys();
   const auto flat = [&] {
@@ -199,13 +199,13 @@ TEST(KeysOnDiskTest, ADiskThatFillsUpFailsTheBuild) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                  HasSubstr("the disk is full")));
   }
-  // In steps: it did not hold all keys once more.
+  // In steps: no second copy of all keys was held.
   EXPECT_GT(files.appended_bytes(), 1 << 20);
   EXPECT_LT(files.appended_bytes(), 5 << 20);
   EXPECT_EQ(files.mapped_count(), 0);
 }
 
-// Some file systems only tell at the sync.
+// Some file systems report the error only at the sync.
 TEST(KeysOnDiskTest, AFileThatCanNotBeSyncedFailsTheBuild) {
   const KeyTable table = TheKeys();
   MemoryFiles files;

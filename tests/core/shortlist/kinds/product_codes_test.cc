@@ -14,8 +14,9 @@ namespace attendant {
 namespace {
 
 TEST(ProductCodesTest, ProductsAreThoseOfKeysThatAreCentroids) {
-  // As many keys as centroids: each part of a key is a centroid. 7 components
-  // in 3 parts, of 2, 2 and 3; and 5 parts, past the four at once.
+  // As many keys as centroids, so each part of a key is a centroid. 7
+  // components in 3 parts of 2, 2 and 3; and in 5 parts, beyond the four
+  // handled at once.
   const KeyTable table = ClusteredKeys(256, 7, 20, 5);
   const std::vector<float> factors(256, 0.5f);
   const std::vector<float> query = {0.3f, -1, 2, 0.1f, 0.7f, -0.2f, 1.5f};
@@ -27,10 +28,10 @@ TEST(ProductCodesTest, ProductsAreThoseOfKeysThatAreCentroids) {
     codes.MakeTable(query, products);
     for (std::int64_t p = 0; p < 256; ++p) {
       const auto key = table.keys[static_cast<std::size_t>(p)];
-      // Another centroid may be taken if it is as near but for rounding: a
+      // Another centroid may be taken if it is equally near within rounding. A
       // score, x . c - |c|^2 / 2 of at most 7 components, is off by at most 9
-      // roundings of 2 |x|^2, so |x - c|^2 / 2 is at most twice that. It
-      // exceeds what the product itself rounds by far.
+      // roundings of 2 |x|^2, so |x - c|^2 / 2 is at most twice that, which far
+      // exceeds the product's own rounding.
       EXPECT_NEAR(codes.Product(products, p), 0.5 * Dot(key, query),
                   0.5 * Norm(key) * Norm(query) * std::sqrt(8 * 9 * 0x1p-24));
     }
@@ -42,7 +43,7 @@ TEST(ProductCodesTest, MoreKeysThanCentroidsAreNear) {
   const KeyTable table = ClusteredKeys(kKeys, kDim, 50, 5);
   const std::vector<float> factors(kKeys, 1.0f);
   const std::vector<float> query(kDim, 1.0f);
-  // Two components a part are nearer to theirs than eight.
+  // Parts of two components are nearer to their centroids than parts of eight.
   double errors[2];
   for (int i = 0; i < 2; ++i) {
     ProductCodes codes;

@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Of lists by place: which group each is in once `count` are left.
+// Returns, for each list by place, its group once `count` groups are left.
 std::vector<int> Groups(const ListTree& tree, std::int64_t count) {
   const std::vector<std::int32_t> begins = tree.Cut(count);
   std::vector<int> groups;
@@ -26,7 +26,7 @@ std::vector<int> Groups(const ListTree& tree, std::int64_t count) {
   return groups;
 }
 
-// Ward's method as it is written: all pairs, every time. Returns the groups,
+// Ward's method by its definition: all pairs at every step. Returns the groups,
 // named by their first list.
 std::vector<std::size_t> NaiveGroups(const std::vector<double>& means,
                                      std::int64_t dim,
@@ -118,8 +118,8 @@ TEST(ListTreeTest, PlacesAreAnOrder) {
   EXPECT_THAT(tree.Cut(1), ElementsAre(0, 5));
 }
 
-// Far from the origin, so that distances are what rounding makes of them: what
-// is merged may come nearer than its parts were.
+// Far from the origin, rounding determines the distances: a merged group may be
+// nearer to others than its parts were.
 TEST(ListTreeTest, PlacesAreAnOrderWhateverRoundingDoes) {
   constexpr std::int64_t kDim = 128;
   constexpr std::int64_t kLists = 256;

@@ -17,7 +17,7 @@ constexpr double kRoundoff = 5.9604644775390625e-8;  // 2^-24
 
 class NearestCentroidTest : public ::testing::Test {
  protected:
-  // Rows in all directions, with norms spread by a factor of `spread`.
+  // Returns rows in all directions, with norms spread by a factor of `spread`.
   std::vector<float> Rows(std::int64_t count, std::int64_t dim, float spread) {
     std::normal_distribution<float> normal;
     std::uniform_real_distribution<float> log_norm(0, std::log(spread));
@@ -31,8 +31,8 @@ class NearestCentroidTest : public ::testing::Test {
     return rows;
   }
 
-  // Finds for all rows, a block at a time; rows that were coded before have the
-  // same centroids.
+  // Finds the centroids of all rows, one block at a time; rows that were coded
+  // in advance must get the same centroids.
   static std::vector<std::int32_t> Find(MatrixView rows, MatrixView centroids) {
     const NearestCentroid nearest(centroids);
     const CodedRows coded(rows, 3);
@@ -91,8 +91,8 @@ TEST_F(NearestCentroidTest, FindsTheLeastDistanceButForRoundings) {
                 std::max(greatest_norm, std::sqrt(SquaredNorm(centroid)));
           }
           const auto i = static_cast<std::size_t>(r);
-          // A score has at most dim + 1 roundings of its product and two of
-          // the rest; two scores are compared, each half a squared distance.
+          // A score has at most dim + 1 roundings of its product and two of the
+          // rest. Two scores are compared, each half a squared distance.
           const double norm = std::sqrt(SquaredNorm(row));
           const double tolerance =
               4 * kRoundoff *
@@ -109,7 +109,7 @@ TEST_F(NearestCentroidTest, FindsTheLeastDistanceButForRoundings) {
 }
 
 TEST_F(NearestCentroidTest, TheFirstOfEqualsIsNearest) {
-  // Every centroid three times over, but not side by side.
+  // Every centroid three times, but never adjacent.
   const auto distinct = Rows(40, 24, 3);
   std::vector<float> centroids;
   for (int i = 0; i < 3; ++i) {
@@ -134,8 +134,8 @@ TEST_F(NearestCentroidTest, ARowsCentroidDoesNotDependOnItsBlock) {
 }
 
 TEST_F(NearestCentroidTest, RowsThatHaveNoCodesAreFoundByFloats) {
-  // Products with the last are beyond codes, those with its square are not
-  // beyond doubles; zeros have no scale.
+  // Products with the last centroid are beyond codes, those with its square are
+  // not beyond doubles; zeros have no scale.
   const std::vector<float> centroids = {1, 1, -3, 0, 0, 0, 1e-38f, 0};
   const std::vector<float> rows = {1e-38f, 0, 0, 0, 1e31f, 1e31f, -1e31f, 0};
   EXPECT_THAT(Find({rows.data(), 4, 2}, {centroids.data(), 4, 2}),

@@ -1,5 +1,5 @@
-// What keys may be drawn from without scoring all of them, against the softmax
-// in double precision.
+// The groups from which keys may be drawn without scoring all of them, compared
+// with the softmax in double precision.
 #include "core/shortlist/scan/key_groups.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,8 @@ std::vector<float> QueryOf(std::int64_t q) {
   return query;
 }
 
-// A query with its known keys and its groups, and the truth of all rows.
+// A query with its known keys and its groups, and the exact results of all
+// rows.
 struct Case {
   Case(std::int64_t q, double temperature, const Bitmap* allowed = nullptr,
        const Bitmap* excluded = nullptr)
@@ -109,7 +110,7 @@ struct Case {
     return weights;
   }
 
-  // Total variation between the weights and the softmax.
+  // Total variation distance between the weights and the softmax.
   double Distance() {
     const std::vector<double> weights = Weights();
     double weight_sum = 0;
@@ -126,7 +127,7 @@ struct Case {
     return distance;
   }
 
-  // The same as the groups tell it.
+  // The same distance as stated by the groups.
   double StatedDistance() const {
     double weight = 0;
     double known_weight = 0;
@@ -150,7 +151,7 @@ struct Case {
   std::vector<double> logits;
 };
 
-// Eligible rows have a weight, and no others.
+// Expects exactly the eligible rows to have a weight.
 void ExpectSupport(Case& c) {
   ASSERT_NE(c.groups, nullptr);
   const std::vector<double> weights = c.Weights();
@@ -162,7 +163,7 @@ void ExpectSupport(Case& c) {
 TEST(KeyGroupsTest, EveryKeyHasAWeight) {
   Case c(1, 0.1);
   ExpectSupport(c);
-  // Most lists were not scored to know that.
+  // The answer is known without scoring most lists.
   const Case again(1, 0.1);
   EXPECT_LT(again.groups->scored_count(), kRows * 3 / 4);
 }
@@ -176,13 +177,13 @@ TEST(KeyGroupsTest, NearKeysWeighWhatTheySay) {
     return c.logits[a] > c.logits[b];
   });
   for (std::size_t i = 0; i < kKnown; ++i) {
-    // Floats of logits up to 10, if those known are the best.
+    // Logits up to 10 are floats; applies if the known rows are the best.
     if (c.known[i].row != static_cast<RowIndex>(order[i])) continue;
     EXPECT_NEAR(std::log(weights[order[i]]), c.logits[order[i]], 1e-5);
   }
   // The residual of a key has components of about 1 / sqrt(2 x 16), its scale
-  // is their greatest over 120 and an error the scale over sqrt(12), which the
-  // temperature makes 0.01.
+  // is their greatest over 120 and an error is the scale over sqrt(12), which
+  // the temperature makes 0.01.
   std::vector<double> errors;
   for (std::size_t i = kKnown; i < 300; ++i) {
     errors.push_back(
@@ -192,7 +193,7 @@ TEST(KeyGroupsTest, NearKeysWeighWhatTheySay) {
   EXPECT_LT(errors[errors.size() / 2], 0.01);
 }
 
-// A mask that leaves some lists none of their keys, and others all.
+// A mask that leaves some lists no keys, and others all.
 Bitmap RowsOnOneSide() {
   Bitmap allowed(kRows);
   for (RowIndex row = 0; row < kRows; ++row) {
@@ -220,7 +221,7 @@ TEST(KeyGroupsTest, MaskedKeysHaveNoWeight) {
     Case filtered(q, 0.2, &side);
     ExpectSupport(filtered);
     EXPECT_LT(filtered.groups->groups().size(), 320);
-    // Many keys that are masked are counted list by list, few one by one.
+    // Many masked keys are counted list by list, a few individually.
     Case many_deleted(q, 0.2, nullptr, &fifth);
     ExpectSupport(many_deleted);
     Case few_deleted(q, 0.2, nullptr, &few);
@@ -263,7 +264,7 @@ TEST(KeyGroupsTest, OneQueryHasOneDistribution) {
   Case first(3, 0.1);
   Case between(4, 0.02);
   Case second(3, 0.1);
-  // Opened in another order.
+  // Groups are opened in another order.
   std::vector<RowIndex> rows;
   std::vector<float> log_shares;
   second.groups->Open(second.groups->groups().size() - 1, rows, log_shares);
@@ -276,7 +277,8 @@ TEST(KeyGroupsTest, OneQueryHasOneDistribution) {
   EXPECT_NE(first.StatedDistance(), between.StatedDistance());
 }
 
-// Of 40 queries of which 95 % hold, fewer than 34 hold once in 295 times.
+// Of 40 distances that each hold with 95 %, fewer than 34 hold once in 295
+// times.
 void ExpectDistancesHold(double temperature, const Bitmap* allowed,
                          const Bitmap* excluded) {
   constexpr std::int64_t kCount = 40;
@@ -290,7 +292,7 @@ void ExpectDistancesHold(double temperature, const Bitmap* allowed,
     stated_sum += stated;
   }
   EXPECT_GE(held, 34) << temperature;
-  // To say 1 would hold too.
+  // A stated distance of 1 would always hold.
   EXPECT_LE(stated_sum / kCount, 0.2) << temperature;
 }
 

@@ -1,4 +1,4 @@
-// Which of the queries that come are kept.
+// Which of the incoming queries are kept.
 #include "core/shortlist/mass/learned_mass.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ using ::testing::UnorderedElementsAreArray;
 
 constexpr auto kKept = static_cast<std::int64_t>(LearnedMass::kKeptQueries);
 
-// Queries of one component, from `first` on.
+// Queries of one component, numbered from `first`.
 void AskNumbers(LearnedMass& mass, std::int64_t first, std::int64_t count) {
   for (std::int64_t i = first; i < first + count; ++i) {
     const auto number = static_cast<float>(i);
@@ -61,7 +61,7 @@ TEST(LearnedMassTest, KeepsAllWithTheSameProbability) {
   ASSERT_THAT(kept, SizeIs(LearnedMass::kKeptQueries));
   const double mean = std::accumulate(kept.begin(), kept.end(), 0.0) /
                       static_cast<double>(kept.size()) / kAsked;
-  // Of so many uniform numbers; four deviations.
+  // Mean of that many uniform numbers; four deviations.
   EXPECT_NEAR(mean, 0.5, 4 * std::sqrt(1.0 / 12 / kKept));
 }
 
@@ -152,7 +152,7 @@ TEST(LearnedMassTest, ThreadsAskWhileOthersLook) {
     mass.Store(UnscoredMass());
     EXPECT_NE(mass.Load(), nullptr);
     for (std::size_t at = 0; at < kept.size(); at += kDim) {
-      // Each is whole.
+      // Each kept query is whole.
       EXPECT_EQ(
           std::count(kept.begin() + static_cast<std::ptrdiff_t>(at),
                      kept.begin() + static_cast<std::ptrdiff_t>(at) + kDim,

@@ -68,7 +68,7 @@ TEST_F(TailSampleTest, DrawsEveryBlockAsOftenAsItWeighs) {
     EXPECT_NEAR(counts[static_cast<std::int64_t>(b)],
                 kCount * BlockSums()[b] / total, 2.001);
   }
-  // 200 uniform numbers: their mean deviates by .02.
+  // The mean of 200 uniform numbers deviates by .02.
   EXPECT_NEAR(uniform_sum / kCount, 0.5, 0.1);
 }
 
@@ -80,14 +80,15 @@ TEST_F(TailSampleTest, WhatIsTakenOutIsNotDrawn) {
   for (std::size_t b = 0; b < kBlocks; ++b) {
     if (b != 1) total += BlockSums()[b];
   }
-  // What floats leave of a block is 2^-23 of it at most for each key.
+  // Floats leave an error of at most 2^-23 of a block for each key.
   EXPECT_NEAR(sample_.LogSum(), std::log(total), 1e-5);
   std::vector<TailSample::Draw> draws;
   sample_.DrawBlocks(500, /*seed=*/0, draws);
   for (const TailSample::Draw& draw : draws) EXPECT_NE(draw.block, 1);
 }
 
-// What is in every other block has half of the draws, be they as far apart.
+// The keys in every other block get half of the draws, even if draws are as far
+// apart as those blocks.
 TEST(PeriodicTailSampleTest, DrawsDoNotKeepStepWithTheKeys) {
   constexpr int kCount = 500;
   TailSample sample;
@@ -103,7 +104,7 @@ TEST(PeriodicTailSampleTest, DrawsDoNotKeepStepWithTheKeys) {
   EXPECT_NEAR(even, kCount / 2, 45);
 }
 
-// As those of segments that hold the same keys.
+// For example, the draws of segments that hold the same keys.
 TEST(PeriodicTailSampleTest, DrawsOfSeedsAreIndependent) {
   constexpr int kCount = 500;
   TailSample sample;

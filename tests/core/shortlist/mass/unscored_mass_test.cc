@@ -1,5 +1,5 @@
-// What a scan guesses of lists that it did not visit, against exact sums in
-// double precision.
+// A scan's estimate for the lists that it did not visit, compared with exact
+// sums in double precision.
 #include "core/shortlist/mass/unscored_mass.h"
 
 #include <gmock/gmock.h>
@@ -92,8 +92,8 @@ const Data& Keys() {
   return *data;
 }
 
-// Those of the keys that are of part p of three: most, but none of every fifth
-// list; a sixteenth; and the others.
+// Returns part p of three of the keys: most of them, but none of every fifth
+// list; a sixteenth; and the rest.
 InvertedLists PartOfKeys(int p) {
   const InvertedLists& all = Keys().lists;
   InvertedLists part;
@@ -120,7 +120,7 @@ InvertedLists PartOfKeys(int p) {
   return part;
 }
 
-// A query that has visited its best lists, and the truth.
+// A query that has visited its best lists, and the exact results.
 struct Case {
   Case(std::int64_t q, double temperature, const Bitmap* allowed = nullptr,
        std::int64_t probe_count = kProbes) {
@@ -210,8 +210,8 @@ double Percentile(std::vector<double> numbers, double share) {
   return numbers[static_cast<std::size_t>(nth)];
 }
 
-// Over all queries: whose log partitions lie within 1.96 deviations. `parts`:
-// of the keys, where they are not in one index.
+// Counts over all queries those whose log partition lies within 1.96
+// deviations. `parts`: the parts of the keys, if they are not in one index.
 Tally Count(double temperature, const Bitmap* allowed = nullptr,
             std::int64_t probe_count = kProbes,
             std::span<const InvertedLists> parts = {}) {
@@ -247,12 +247,13 @@ Tally Count(double temperature, const Bitmap* allowed = nullptr,
   return tally;
 }
 
-// Of 200 queries of which 95 % are held, fewer than 181 are held once in 375
+// Of 200 intervals that each hold with 95 %, fewer than 181 hold once in 375
 // times.
 constexpr double kMinHeld = 0.905;
 
 constexpr double kTemperatures[] = {1.0, 0.2, 0.1, 0.05, 0.02};
-// A filter takes more lists, as these do for the third that it leaves.
+// A filtered query visits more lists; this many for the third that the mask
+// leaves.
 constexpr std::int64_t kMaskedProbes = 15;
 
 Bitmap ThirdOfRows() {
@@ -268,7 +269,7 @@ TEST(UnscoredMassTest, IntervalsHoldAndAreNotTooWide) {
   for (const double temperature : kTemperatures) {
     const Tally tally = Count(temperature);
     EXPECT_GE(tally.held, kMinHeld) << temperature;
-    // Flatter, all is known to a hundredth and less.
+    // At a flatter temperature everything is known to a hundredth or less.
     if (temperature == 1.0) continue;
     EXPECT_LE(tally.median_width, 4 * tally.error_p95) << temperature;
   }
@@ -297,10 +298,10 @@ TEST(UnscoredMassTest, SoDoThoseOfKeysInSeveralIndexes) {
 }
 
 TEST(UnscoredMassTest, GuessesAreNearWhereKeysWeighAlike) {
-  // Nine blocks of 16 keys whose terms deviate by less than a fifth at
-  // temperature 1 make a deviation of 0.2 / sqrt(9 x 16) at most of the rest.
+  // Nine blocks of 16 keys, whose terms deviate by less than a fifth at
+  // temperature 1, give the rest a deviation of at most 0.2 / sqrt(9 x 16).
   EXPECT_LE(std::sqrt(Count(1).mean_square_error), 0.017);
-  // Nothing at all would be off by log(kLists / kProbes).
+  // Ignoring the rest would be off by log(kLists / kProbes).
   EXPECT_LE(std::sqrt(Count(0.2).mean_square_error), 0.1);
 }
 
@@ -350,7 +351,7 @@ TEST(UnscoredMassTest, WhatWasSavedGuessesTheSame) {
   }
 }
 
-// At .2 predictions are off by hundredths, and draws by tenths, which they say.
+// At .2 predictions are off by hundredths and draws by tenths, as they state.
 TEST(UnscoredMassTest, KeysThatLieOtherwiseAreDrawnFrom) {
   const Case c(6, 0.2);
   VisitedMass visited = c.visited();
@@ -433,7 +434,7 @@ TEST(FloatVisitTest, SumsAreThoseOfTheLists) {
   ASSERT_OK(visit.Visit(c.chosen));
   EXPECT_THAT(visit.lists(), ::testing::ElementsAreArray(c.chosen));
   EXPECT_EQ(visit.scored_count(), kProbes * kRows / kLists);
-  // Logits are floats of at most 10, their exps good to 2^-20.
+  // Logits are floats of at most 10, with exps accurate to 2^-20.
   EXPECT_NEAR(visit.log_sum(), c.log_visited, 1e-5);
   EXPECT_NEAR(visit.log_farther_sum(), c.log_farther, 1e-5);
 }
@@ -446,7 +447,7 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
   const auto flat = FlatOf(table);
   constexpr std::int64_t kCount = 60;
   std::vector<std::int64_t> list_counts;
-  // The sharp ones are scored from floats.
+  // Sharp queries are scored from floats.
   for (const double factor : {10.0, 20000.0}) {
     std::int64_t held = 0;
     for (std::int64_t q = 0; q < kCount; ++q) {
@@ -478,15 +479,15 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
     }
     EXPECT_GE(held, 52) << factor;
   }
-  // By the same margin, whatever the temperature; codes, of which the first
-  // read 4 bits, may say that a query is somewhat farther from all keys.
+  // The margin is the same at any temperature. Codes, of which the first read
+  // has 4 bits, may place a query somewhat farther from all keys.
   for (std::size_t q = 0; q < kCount; ++q) {
     EXPECT_NEAR(list_counts[q], list_counts[q + kCount], 6);
   }
 }
 
-// Far beyond what was measured, errors grow past what a double holds but for
-// their log.
+// Far beyond the measured range, errors outgrow a double; only their logs are
+// representable.
 TEST(IvfIndexTest, SharpestScansKnowHowLittleTheyKnow) {
   constexpr std::int64_t kCount = 6000;
   constexpr std::int64_t kFewDims = 16;
@@ -512,7 +513,7 @@ TEST(IvfIndexTest, SharpestScansKnowHowLittleTheyKnow) {
   }
 }
 
-// Keys of which each is there several times, and queries of half their size.
+// Keys that each occur several times, and queries of half their size.
 struct RepeatedKeys {
   static constexpr std::int64_t kCount = 6000;
 
@@ -540,9 +541,9 @@ struct RepeatedKeys {
   KeyTable table;
 };
 
-// Their codes err alike, and a few lists hold nearly all: of 20 and of 200
-// different keys .14 and .56 of the intervals held when neither was counted in,
-// and .15 and .5 where all codes are read.
+// Codes of equal keys err alike, and a few lists hold nearly everything. With
+// 20 and 200 different keys, .14 and .56 of the intervals held when neither
+// effect was accounted for, and .15 and .5 when all codes are read.
 TEST(IvfIndexTest, IntervalsOfEqualKeysHold) {
   for (const std::int64_t distinct_count : {20, 200}) {
     RepeatedKeys keys(distinct_count);
@@ -568,17 +569,17 @@ TEST(IvfIndexTest, IntervalsOfEqualKeysHold) {
         const double error = guess - *exact.partition().LogPartition();
         const double share = std::exp(stats->log_variance / 2 - guess);
         const double spread = std::log1p(share * share);
-        // Logits of some 10 are floats themselves.
+        // Logits of about 10 are floats themselves.
         held += std::abs(error) <= 1.96 * std::sqrt(spread) + spread / 2 + 2e-6;
       }
-      // Three deviations below .95 of them.
+      // .95 of them, less three deviations.
       EXPECT_GE(held, 181) << distinct_count << " at " << recall;
     }
   }
 }
 
-// Their margin is beyond all that is added up, and yet the logits that were
-// scored from floats are there.
+// The key's margin exceeds everything that is summed, but the logits scored
+// from floats remain.
 TEST(IvfIndexTest, BoundsBesideAKeyOfGreatNormAreNumbers) {
   KeyTable table = ClusteredKeys(3000, 16, 20, 4);
   for (std::int64_t d = 0; d < 16; ++d) {

@@ -1,5 +1,5 @@
-// What a scan by codes promises: what comes back is exact, what is said of the
-// sums holds, and neighbours change nothing.
+// What a scan by codes promises: returned logits are exact, statements about
+// the sums hold, and other queries in the pass change nothing.
 #include "core/shortlist/passes/code_scan.h"
 
 #include <gmock/gmock.h>
@@ -28,16 +28,16 @@ namespace attendant {
 namespace {
 
 constexpr std::int64_t kDim = 64;
-// So many that a proof reads some lists by 8 bits and the others by 4.
+// Enough rows that a proof reads some lists by 8 bits and the others by 4.
 constexpr std::int64_t kRows = 24000;
 constexpr std::int64_t kQueries = 24;
 constexpr std::int64_t kK = 40;
 
 // Keys of norm 1, or with norms spread tenfold.
 struct Data {
-  // share < 1: keys are drawn to one of the first 240, so near that this share
-  // of the distance is left. So many keys are different, of which the first 8
-  // are there often.
+  // If share < 1, each key is moved towards one of the first 240 so that this
+  // share of the distance is left. `distinct` keys are different; the first 8
+  // of these occur often.
   explicit Data(float norm_spread, float share = 1,
                 std::int64_t distinct = kRows) {
     table = ClusteredKeys(kRows + kQueries, kDim, 60, 8);
@@ -158,7 +158,7 @@ TEST_P(CodeScanTest, BoundsHoldAndTheBestAreProven) {
   }
 }
 
-// Everything, or what a mask leaves of it.
+// Over all rows, and over what a mask leaves of them.
 TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
   Bitmap most(kRows);
   for (RowIndex row = 0; row < kRows; ++row) {
@@ -200,15 +200,16 @@ TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
       }
       // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
       EXPECT_GE(covered, 19) << temperature;
-      // Nor are they wide: errors were .53 to 1.1 deviations, root mean square.
+      // The intervals are not too wide either: root mean square errors were .53
+      // to 1.1 deviations.
       EXPECT_GE(std::sqrt(squares / kQueries), 0.35) << temperature;
     }
   }
 }
 
-// Of a query that no key is near to, thousands lie about the margin of what is
-// kept: those whose codes err upwards are, and the others are left to codes,
-// which say less of them than they weigh.
+// For a query far from every key, thousands of keys lie about the margin of
+// what is kept. Keys whose codes err upwards are kept; the others are left to
+// codes, which understate their weight.
 TEST_P(CodeScanTest, AProofIsNotBiasedByWhichKeysItKeeps) {
   constexpr int kDirections = 100;
   std::mt19937_64 random(3);
@@ -234,7 +235,8 @@ TEST_P(CodeScanTest, AProofIsNotBiasedByWhichKeysItKeeps) {
     }
     // Of 100 intervals that hold 95 % each, fewer than 88 hold once in 1,000.
     EXPECT_GE(covered, 88) << temperature;
-    // The errors of so many are independent: their mean is within .33.
+    // The errors of the different directions are independent: their mean is
+    // within .33.
     EXPECT_LE(std::abs(sum / kDirections), 0.5) << temperature;
   }
 }
@@ -258,7 +260,7 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
                                 answer.stats.log_drawn_variance) -
                    *answer.partition.LogPartition());
       covered += errors.back() <= 1.96 * deviation ? 1 : 0;
-      // Else all floats would be read.
+      // Otherwise all floats would be read.
       EXPECT_LE(1.96 * deviation, 0.02) << temperature;
     }
     // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
@@ -269,7 +271,7 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
   }
 }
 
-// 4 bits would take more draws than there are at most.
+// 4 bits would need more draws than the maximum.
 TEST_P(CodeScanTest, AFinePrecisionHolds) {
   for (const double temperature : {0.2, 0.1}) {
     std::vector<double> errors;
@@ -292,7 +294,7 @@ TEST_P(CodeScanTest, AFinePrecisionHolds) {
   }
 }
 
-// What passes of all codes say of sums.
+// What passes over all codes state about sums.
 struct PassTally {
   int asked = 0;
   int held = 0;
@@ -301,8 +303,8 @@ struct PassTally {
   std::vector<double> errors;
 };
 
-// Of the queries and of means of two, by options that are for so many codes
-// that no more of them are read than have to be.
+// Counts over the queries and over means of two, with options for so many codes
+// that only the necessary ones are read.
 PassTally TallyOf(const Data& data, double temperature,
                   const CodePassOptions& options) {
   const InvertedLists& lists =
@@ -348,12 +350,12 @@ PassTally TallyOf(const Data& data, double temperature,
   return tally;
 }
 
-// Four deviations below what 95 % of so many are.
+// Four deviations below 95 % of that many.
 double LeastHeld(const PassTally& tally) {
   return 0.95 * tally.asked - 4 * std::sqrt(tally.asked * 0.95 * 0.05);
 }
 
-// Of keys that several segments hold, errors would not average out.
+// If segments with equal keys shared draws, errors would not average out.
 TEST_P(CodeScanTest, EachSegmentDrawsForItself) {
   const InvertedLists& lists =
       static_cast<const ListIndex&>(*data().index).lists();
@@ -377,7 +379,7 @@ TEST_P(CodeScanTest, EachSegmentDrawsForItself) {
 }
 
 // Codes may err by a deviation where draws correct them: few keys are scored
-// from floats, so that much is left to codes.
+// from floats, so much is left to codes.
 TEST_P(CodeScanTest, DrawsCorrectWhatCodesOfASharpQueryErr) {
   constexpr double kTemperature = 0.02;
   constexpr double kPrecision = 0.05;
@@ -386,11 +388,11 @@ TEST_P(CodeScanTest, DrawsCorrectWhatCodesOfASharpQueryErr) {
       {.bits = CodeBits::k4, .rescore_count = 20, .precision = kPrecision});
   ASSERT_GT(tally.least_variance, 0.5);
   EXPECT_GE(tally.held, LeastHeld(tally));
-  // And the draws are what decides.
+  // The draws determine the error.
   EXPECT_GT(std::sqrt(tally.square / tally.asked), kPrecision / 50);
 }
 
-// As of a million keys.
+// With the options of a million keys.
 TEST_P(CodeScanTest, AStatedPrecisionHoldsByFourBits) {
   constexpr double kPrecision = 0.02;
   for (const double temperature : {0.2, 0.05}) {
@@ -404,8 +406,8 @@ TEST_P(CodeScanTest, AStatedPrecisionHoldsByFourBits) {
   }
 }
 
-// All that is drawn may be of keys that are there often: it says nothing of the
-// others, whose codes err as well.
+// All draws may be of keys that occur often, and say nothing about the others,
+// whose codes err as well.
 TEST(CodeScanLimitTest, IntervalsKnowOfKeysThatWereNotDrawn) {
   const Data few(1, 1, 40);
   const PassTally tally =
@@ -433,7 +435,7 @@ TEST_P(CodeScanTest, LogitsThatComeBackAreThoseOfAnExactScan) {
   }
 }
 
-// Also of more than the index was calibrated for.
+// Also if more results are asked for than the index was calibrated for.
 TEST_P(CodeScanTest, RecallIsThatAskedFor) {
   for (const std::int64_t k : {100, 300, 1000}) {
     SCOPED_TRACE(k);
@@ -452,15 +454,15 @@ TEST_P(CodeScanTest, RecallIsThatAskedFor) {
         for (const RowIndex row : RowsOf(answer.top)) found += truth.count(row);
       }
       found /= static_cast<double>(k * kQueries);
-      // These queries are others than those that the index was calibrated on.
+      // The queries differ from those that calibrated the index.
       EXPECT_GT(found, recall - 0.05);
       EXPECT_GE(found, before);
     }
   }
 }
 
-// Of passes over codes of 4 bits, over all queries: keys that were scored from
-// floats, those of the best that were not, and intervals of log_partition that
+// Result of passes over 4-bit codes, over all queries: keys that were scored
+// from floats, the best keys that were not, and intervals of log_partition that
 // hold.
 struct Lost {
   double kept = 0;
@@ -481,7 +483,7 @@ Lost LostOf(const Data& data, double lost_count) {
     visit.pass = &pass;
     ListVisit* const visits[] = {&visit};
     TakeOtherLists(lists, visits);
-    // Has room for all that was scored from floats.
+    // Has room for every row scored from floats.
     AttentionState state(kRows, &kNoIds);
     ScanStats stats;
     EXPECT_OK(pass.Finish(true, state, stats));
@@ -501,14 +503,14 @@ Lost LostOf(const Data& data, double lost_count) {
   return found;
 }
 
-// And floats are saved: at least a fifth of what may be lost is.
+// Floats are saved in return: at least a fifth of the allowed losses occur.
 TEST_P(CodeScanTest, NoMoreIsLostToCodesThanMayBe) {
   double kept_before = 0;
   for (const double lost_count : {0.0, 0.5, 4.0}) {
     SCOPED_TRACE(lost_count);
     const Lost found = LostOf(data(), lost_count);
     const double may_be_lost = lost_count * kQueries;
-    // Four deviations of as many independent losses, and two that any may be.
+    // Four deviations of as many independent losses, plus two.
     EXPECT_LE(found.lost, may_be_lost + 4 * std::sqrt(may_be_lost) + 2);
     EXPECT_GE(found.lost, lost_count < 4 ? 0 : may_be_lost / 5);
     // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
@@ -520,7 +522,7 @@ TEST_P(CodeScanTest, NoMoreIsLostToCodesThanMayBe) {
   }
 }
 
-// A hundred keys about each centre, closer together than their codes err.
+// A hundred keys around each centre, closer together than their codes err.
 TEST(CodeScanLimitTest, NothingIsLostAmongKeysThatCodesHardlyTellApart) {
   static const Data* const data = new Data(1, 0.01f);
   const Lost all = LostOf(*data, 0);
@@ -529,8 +531,7 @@ TEST(CodeScanLimitTest, NothingIsLostAmongKeysThatCodesHardlyTellApart) {
   EXPECT_EQ(found.lost, all.lost);
 }
 
-// One list holds more of the best than half of them, and is all that is
-// visited.
+// The only visited list holds more of the best keys than half.
 TEST(CodeScanRecallTest, WhatAListFindsBeyondTheRecallMayBeLost) {
   const Data& data = Plain();
   const Calibration& calibration = data.index->training()->calibration;
@@ -573,7 +574,7 @@ TEST_P(CodeScanTest, MasksAreKeptByACompletePass) {
   }
 }
 
-// To the bit.
+// Expects answers together to equal those alone, to the bit.
 void ExpectTogetherAsAlone(const Data& data,
                            const std::vector<ScanQuery>& queries) {
   std::vector<AttentionState> states;
@@ -613,7 +614,7 @@ TEST_P(CodeScanTest, TogetherIsAsAlone) {
   for (RowIndex row = 0; row < kRows; ++row) {
     if (random() % 2 == 0) allowed.Set(row);
   }
-  // More than share one pass.
+  // More queries than share one pass.
   std::vector<ScanQuery> queries;
   for (std::int64_t i = 0; i < 150; ++i) {
     ScanQuery& query = queries.emplace_back(
@@ -644,7 +645,7 @@ TEST_P(CodeScanTest, TogetherIsAsAlone) {
   ExpectTogetherAsAlone(data(), queries);
 }
 
-// No pass over all keys is among them, so that they go in smaller groups.
+// None of them passes over all keys, so they are scanned in smaller groups.
 TEST_P(CodeScanTest, ManyThatVisitListsAreAsAlone) {
   std::vector<ScanQuery> queries;
   for (std::int64_t i = 0; i < 70; ++i) {

@@ -1,4 +1,4 @@
-// Values pooled over all rows of an index from codes, against doubles.
+// Values pooled from codes over all rows of an index, compared with doubles.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -23,13 +23,13 @@
 namespace attendant {
 namespace {
 
-// So many that codes are read, and not all floats.
+// Enough rows that codes are read instead of all floats.
 constexpr std::int64_t kRows = 11000;
 constexpr std::int64_t kDim = 24;
 constexpr std::int64_t kShortlist = 20;
 constexpr double kTemperatures[] = {0.2, 0.1, 0.05, 0.02};
 
-// A value for some rows.
+// Values for some of the rows.
 class TableValues : public ValueSource {
  public:
   explicit TableValues(std::int64_t dim) : dim_(dim) {}
@@ -46,7 +46,7 @@ class TableValues : public ValueSource {
   std::vector<std::vector<float>> values_;
 };
 
-// Keys of norm 1, or of norms up to norm_spread.
+// Returns keys of norm 1, or of norms up to norm_spread.
 KeyTable TestKeys(float norm_spread = 1) {
   KeyTable table = ClusteredKeys(kRows, kDim, 60, 5, norm_spread);
   for (std::size_t r = 0; norm_spread == 1 && r < kRows; ++r) {
@@ -56,7 +56,7 @@ KeyTable TestKeys(float norm_spread = 1) {
   return table;
 }
 
-// Near a key, and of norm 1.
+// Returns a vector of norm 1 near a key.
 std::vector<float> NearAKey(const KeyTable& keys, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<float> normal;
@@ -90,7 +90,7 @@ struct Pooled {
   double deviation = 0;  // that is stated
 };
 
-// What core/catalog/query/pooled_deviation.h makes of one segment, once more.
+// Repeats what core/catalog/query/pooled_deviation.h computes for one segment.
 double StatedDeviation(const ScanStats& stats, const AttentionState& state,
                        const std::vector<float>& value) {
   const PooledError& error = *stats.pooled_error;
@@ -121,7 +121,7 @@ Pooled Pool(const KeyIndex& index, const ScanQuery& query, std::int64_t dim) {
   return pooled;
 }
 
-// As of so many keys that no more of their codes are read than have to be.
+// Pools with options for so many keys that only the necessary codes are read.
 Pooled PoolByFourBits(const KeyIndex& index, const ScanQuery& query) {
   const InvertedLists& lists = static_cast<const ListIndex&>(index).lists();
   const ListValues values = ListValues::OfKeys(lists, false);
@@ -146,7 +146,7 @@ Pooled PoolByFourBits(const KeyIndex& index, const ScanQuery& query) {
   return pooled;
 }
 
-// The plain twin: of keys whose similarities with a query are these.
+// The plain twin, from the keys' similarities with a query.
 std::vector<double> ExactValue(const KeyTable& keys,
                                const std::vector<double>& similarities,
                                double temperature, const ValueSource* values,
@@ -233,13 +233,13 @@ Error ErrorOf(const Case& asked, const std::vector<float>& query,
     norm_square += exact[d] * exact[d];
     along += error * exact[d];
   }
-  // Floats err too: a logit by 30 roundings over the temperature.
+  // Error of the floats: a logit errs by 30 roundings over the temperature.
   const double rounding = 30 * 0x1p-24 / temperature * std::sqrt(norm_square);
   return {std::sqrt(square / norm_square), along / norm_square,
           std::sqrt(square) <= 2.25 * pooled.deviation + rounding};
 }
 
-// Errors of many queries are small, and held by what is stated.
+// Expects errors over many queries to be small, and within what is stated.
 void ExpectHonest(const Case& asked, double most_median,
                   std::span<const double> temperatures = kTemperatures) {
   constexpr int kQueries = 60;
@@ -274,8 +274,8 @@ TEST(PooledValuesTest, KeysArePooledFromTheirCodes) {
                0.02, kFlat);
 }
 
-// Over many ways to round the same keys: a code's error moves its key's weight
-// and its value at once, which must not move the mean.
+// Averages over many roundings of the same keys: a code's error moves both its
+// key's weight and its value, which must not bias the mean.
 TEST(PooledValuesTest, ErrorsHaveNoDirection) {
   const KeyTable keys = TestKeys();
   const std::vector<float> query = NearAKey(keys, 3);
@@ -307,7 +307,7 @@ TEST(PooledValuesTest, KeysOfAnyNormArePooledWhereCodesAreOfDirections) {
       {.keys = &keys, .index = index.get(), .kind = ScoreKind::kCosine}, 0.02);
 }
 
-// Another dimension than keys, and partly unlike them.
+// Values with another dimension than the keys, and partly unlike them.
 TableValues ValuesLike(const KeyTable& keys, std::int64_t dim) {
   TableValues values(dim);
   std::mt19937_64 random(9);
@@ -344,7 +344,7 @@ TEST(PooledValuesTest, RowsWithoutAValuePoolTheirKeys) {
     values.Add(std::move(value));
   }
   const auto index = IndexOf(keys, ScoreKind::kDot, &values);
-  // Those that have one have that of a row unlike it: little is left of them.
+  // Each value is that of an unlike row, so values nearly cancel.
   ExpectHonest({.keys = &keys, .index = index.get(), .values = &values}, 0.04);
 }
 
@@ -360,7 +360,7 @@ TEST(PooledValuesTest, MaskedRowsArePooledNowhere) {
   }
   Case asked = {.keys = &keys, .index = index.get(), .allowed = &most};
   ExpectHonest(asked, 0.02);
-  // So few are pooled from their floats.
+  // This few rows are pooled from their floats.
   asked.allowed = &few;
   const std::vector<float> query = NearAKey(keys, 1);
   const Pooled pooled = Pool(*index, asked.QueryOf(query, 0.1), kDim);
@@ -398,7 +398,7 @@ TEST(PooledValuesTest, WhatHasNoCodesIsPooledFromFloats) {
   }
 }
 
-// Without lists, a third of the keys would err as one.
+// Without lists, a third of the keys would err in the same way.
 TEST(PooledValuesTest, EqualKeysArePooledRightByIndexesWithoutLists) {
   KeyTable keys = TestKeys();
   for (std::int64_t r = 0; r < kRows; r += 3) {
@@ -429,7 +429,7 @@ TEST(PooledValuesTest, ValuesAreTheSameInAnyCompany) {
   std::vector<std::unique_ptr<AttentionState>> states;
   for (const std::vector<float>& vector : vectors) {
     queries.push_back(asked.QueryOf(vector, 0.1));
-    // One in two pools.
+    // Every second query pools.
     states.push_back(std::make_unique<AttentionState>(
         kShortlist, &kNoIds, states.size() % 2 == 0 ? kDim : 0));
   }
