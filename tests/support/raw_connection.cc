@@ -16,7 +16,7 @@
 namespace attendant {
 namespace {
 
-// Milliseconds until then, for poll.
+// Milliseconds until `end`, for poll.
 int Left(SteadyTime end) {
   return static_cast<int>(
       std::max<std::int64_t>(0, absl::ToInt64Milliseconds(TimeUntil(end))));
@@ -29,7 +29,7 @@ RawConnection::RawConnection(int port, const char* source)
   sockaddr_in own = {};
   own.sin_family = AF_INET;
   if (source != nullptr && inet_pton(AF_INET, source, &own.sin_addr) == 1) {
-    // A port is chosen, or connect says that it failed.
+    // On success a port is chosen; after a failure connect reports it.
     (void)bind(socket_, reinterpret_cast<sockaddr*>(&own), sizeof(own));
   }
   sockaddr_in address = {};

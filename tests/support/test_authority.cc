@@ -32,7 +32,7 @@ void AddExtension(X509* certificate, int kind, const std::string& value) {
   X509_EXTENSION_free(extension);
 }
 
-// Without a signature; of the key's own name if there is no issuer.
+// Returns an unsigned certificate; it names itself as issuer if there is none.
 X509* NewCertificate(const std::string& name, EVP_PKEY* key, const X509* issuer,
                      absl::Duration validity) {
   static std::atomic<long> serial = 1;

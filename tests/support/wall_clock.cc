@@ -15,7 +15,7 @@ constexpr std::int64_t kNanosPerSecond = 1'000'000'000;
 
 std::atomic<std::int64_t> offset_nanos = 0;
 
-// Without the C library, whose function ours hides.
+// Bypasses the C library, whose function is replaced below.
 int ReadClock(clockid_t clock, timespec* time) {
   const auto result = static_cast<int>(syscall(SYS_clock_gettime, clock, time));
   const bool is_time_of_day =

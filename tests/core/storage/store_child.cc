@@ -71,7 +71,7 @@ bool IsDiskFull(const absl::Status& status) {
   return absl::IsResourceExhausted(status) && ReasonOf(status) == "DISK_FULL";
 }
 
-// Takes what is free on a file system but `left`, until it is removed.
+// Fills a file system except for `left` bytes, until the file is removed.
 void TakeSpace(const std::string& path, std::uint64_t left) {
   const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
   const std::string block(4096, 'x');
@@ -85,9 +85,9 @@ void TakeSpace(const std::string& path, std::uint64_t left) {
   close(file);
 }
 
-// Fills a file system of 24 MiB that only this process sees, first by itself
-// and then to the last byte; restarts on it, gives it more room and goes on;
-// then checks that every acknowledged write is there, and no other is.
+// Fills a file system of 24 MiB that only this process sees, first up to the
+// store's own limit and then to the last byte; restarts on it, adds room and
+// continues; then checks that every acknowledged write is there, and no other.
 int Fill(const std::string& directory) {
   if (unshare(CLONE_NEWNS) != 0 ||
       mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
@@ -119,7 +119,7 @@ int Fill(const std::string& directory) {
     const std::string rest = directory + "/rest";
     TakeSpace(rest, 1 << 20);
     if (write() || !IsDiskFull(status)) return Fail(status);
-    // What frees space is not refused for want of it.
+    // An operation that frees space is not refused for lack of space.
     const absl::Status removed = opened->store->RemoveRecord(another.name);
     if (!removed.ok()) return Fail(removed);
     const absl::Status freed = opened->store->RemoveModel({"kept", 2});
@@ -148,7 +148,7 @@ int Fill(const std::string& directory) {
       const CatalogRecord third = TestRecord("third", "00000000000000bb");
       const absl::Status open = opened->store->OpenCatalog(third).status();
       if (!IsDiskFull(open)) return Fail(open);
-      // Reads go on.
+      // Reads still work.
       const auto items = ScanAll(*opened->catalog);
       if (!items.ok()) return Fail(items.status());
       if (items->size() != static_cast<std::size_t>(count * kItemsPerWrite)) {

@@ -1,4 +1,5 @@
-// Exhaustive scans of several queries at once: each is the same bytes as alone.
+// Exhaustive scans of several queries at once: each result has the same bytes
+// as alone.
 #include "core/shortlist/scan/shared_scan.h"
 
 #include <gmock/gmock.h>
@@ -23,11 +24,11 @@ using ::testing::HasSubstr;
 
 constexpr double kEpsilon = 5.9604644775390625e-8;  // 2^-24
 constexpr std::int64_t kDim = 40;
-// Some slabs, and part of one.
+// Several slabs, and part of one.
 constexpr std::int64_t kRows = 5300;
 constexpr std::int64_t kK = 30;
 
-// Rows without a key: one by one, and a slab that is full but for its first.
+// Rows without a key: individual ones, and a slab with only its first key.
 std::vector<RowIndex> Keyless() {
   std::vector<RowIndex> rows;
   for (RowIndex row = 0; row < 1500; row += 97) rows.push_back(row);
@@ -63,7 +64,8 @@ class RowBias : public LogitBias {
   }
 };
 
-// A query of any kind that is scanned from floats, with what it points to.
+// A query of any kind that is scanned from floats, with the data that it points
+// to.
 class AnyQuery {
  public:
   explicit AnyQuery(std::mt19937_64& random)
@@ -85,7 +87,7 @@ class AnyQuery {
       query.output_weight = output_weight_;
     }
     if (one_in(3)) {
-      // Some, few enough to be scored alone, and most.
+      // Some rows, few enough to be scored individually, or most.
       const std::uint64_t rate = one_in(2) ? 2 : one_in(2) ? 30 : 1000;
       for (RowIndex row = 0; row < kRows; ++row) {
         if (one_in(rate)) (rate == 1000 ? excluded_ : allowed_).Set(row);
@@ -138,7 +140,8 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SharedScanTest,
 
 TEST_P(SharedScanTest, EachIsTheBytesOfAScanAlone) {
   std::mt19937_64 random(2);
-  // More than share a pass, as many as tiles are turned for, and few.
+  // More queries than share a pass, as many as tiles are transposed for, and
+  // few.
   for (const std::size_t count : {75U, 20U, 3U}) {
     std::deque<AnyQuery> queries;
     std::deque<AttentionState> states;
@@ -217,7 +220,7 @@ TEST_P(SharedScanTest, AgreesWithDoubles) {
   }
 }
 
-// Cancels when biases are asked for.
+// Cancels when biases are read.
 class CancellingBias : public LogitBias {
  public:
   explicit CancellingBias(std::atomic<bool>* flag) : flag_(flag) {}
@@ -248,7 +251,7 @@ TEST_P(SharedScanTest, FailuresAreOnesOwn) {
   }
   queries[3].query = huge;
   queries[4].interrupt = &gone;
-  // Within a few thousand rows.
+  // The scan stops within a few thousand rows.
   queries[5].interrupt = &interrupt;
   queries[5].bias = &cancels;
   queries[6].logit_factor = 1e39;

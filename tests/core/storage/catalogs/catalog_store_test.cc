@@ -45,7 +45,7 @@ class CatalogStoreTest : public ::testing::Test {
     const std::int64_t sequence = catalog_->sequence() + 1;
     return WriteItems(*catalog_, 0, 1, sequence, request_id);
   }
-  // The sequence remembered for the request; 0 if it is forgotten.
+  // Returns the sequence remembered for the request; 0 if it is forgotten.
   std::int64_t Remembered(const std::string& request_id) {
     const auto found = catalog_->FindRequest(request_id);
     EXPECT_OK(found);
@@ -74,7 +74,7 @@ TEST_F(CatalogStoreTest, TellsHowItsDatabaseIsDoing) {
   EXPECT_GT(written.write_buffer_bytes, empty.write_buffer_bytes);
   EXPECT_EQ(written.background_error_count, 0);
   EXPECT_FALSE(written.writes_stopped);
-  // What was written is in tables once the database is opened anew.
+  // Reopening the database moves the writes into tables.
   Open();
   const StoreFigures reopened = catalog_->figures();
   EXPECT_GT(reopened.table_bytes, 0);
@@ -107,7 +107,7 @@ TEST_F(CatalogStoreTest, WritesWithoutRequestForgetNothing) {
   EXPECT_EQ(Remembered(""), 0);
 }
 
-// The order of some of them, in the middle, is in a block that is damaged.
+// The damaged block holds the order of some requests, in the middle.
 TEST_F(CatalogStoreTest, WhatCanNotBeForgottenKeepsNothingFromBeingWritten) {
   constexpr std::int64_t kMany = 1000;
   const auto open = [&] {
@@ -122,7 +122,7 @@ TEST_F(CatalogStoreTest, WhatCanNotBeForgottenKeepsNothingFromBeingWritten) {
   const auto id_of = [](std::int64_t i) {
     return absl::StrCat("request-", 10000 + i, std::string(100, 'x'));
   };
-  // As requests [begin, end).
+  // Writes requests [begin, end).
   const auto write = [&](std::int64_t begin, std::int64_t end) {
     std::vector<std::string> ids;
     for (std::int64_t i = begin; i < end; ++i) ids.push_back(id_of(i));
@@ -147,7 +147,7 @@ TEST_F(CatalogStoreTest, WhatCanNotBeForgottenKeepsNothingFromBeingWritten) {
     table = entry.path();
     std::ifstream in(table, std::ios::binary);
     bytes.assign(std::istreambuf_iterator<char>(in), {});
-    // Its order stands before its outcome.
+    // A request's order is stored before its outcome.
     at = bytes.find(id_of(500));
   }
   ASSERT_NE(at, std::string::npos);
@@ -211,14 +211,14 @@ TEST_F(CatalogStoreTest, ChangesAreLoggedUntilTheyAreCut) {
   EXPECT_THAT(
       catalog_->ScanChanges(1, [](absl::string_view) {}),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("after write 2")));
-  // Never back.
+  // A cut never moves back.
   ASSERT_OK(catalog_->CutChanges(1));
   Open();
   EXPECT_EQ(changes(2), (std::vector<std::string>{"c"}));
   EXPECT_EQ(changes(300), (std::vector<std::string>{}));
 }
 
-// RocksDB takes no value of 4 GiB, which the ids of one deletion may have.
+// RocksDB takes no value of 4 GiB, which the ids of one delete may add up to.
 TEST_F(CatalogStoreTest, ManyChangesOfAWriteHaveSeveralEntries) {
   constexpr std::size_t kMost = std::size_t{1} << 20;
   std::vector<std::string> ids;
@@ -272,7 +272,7 @@ TEST_F(CatalogStoreTest, LooksAtTheInterruptWhateverItReads) {
     return looks.count;
   };
   EXPECT_GE(looks_of(Blocks::kRead), 5);
-  // What was written is in a table, of each opening.
+  // Each reopening writes a table.
   for (int i = 0; i < 3; ++i) {
     Open();
     ASSERT_OK(catalog_->PutActiveModel("text", {"taste", i + 1}));
@@ -297,7 +297,7 @@ TEST_F(CatalogStoreTest, ActiveModelsStayThisCatalogs) {
   EXPECT_EQ(active("tex"), std::nullopt);
   ASSERT_OK(catalog_->PutActiveModel("text", {"taste", 301}));
   EXPECT_THAT(active("text"), Optional(ModelName{"taste", 301}));
-  // Elsewhere another model may have the name.
+  // In another database the name may belong to another model.
   catalog_.reset();
   ASSERT_OK_AND_ASSIGN(auto database,
                        Database::Open(directory_ / "db",
@@ -353,7 +353,7 @@ TEST_F(CatalogStoreTest, AGroupIsWrittenAsItsWritesOneByOne) {
   EXPECT_EQ(stored[1], std::nullopt);
   EXPECT_EQ(stored[2], (StoredItem{items[1], 1}));
   EXPECT_EQ(stored[3], std::nullopt);
-  // An error ends it.
+  // An error from the visitor ends the iteration.
   int visited = 0;
   EXPECT_THAT(catalog_->Get(ids,
                             [&](std::size_t, const auto&) {
@@ -364,7 +364,8 @@ TEST_F(CatalogStoreTest, AGroupIsWrittenAsItsWritesOneByOne) {
   EXPECT_EQ(visited, 1);
 }
 
-// From tables and from memory, some twice, more than are looked for together.
+// Reads from tables and from memory, some ids twice, more than are looked up in
+// one batch.
 TEST_F(CatalogStoreTest, ManyItemsComeInTheOrderTheyWereAskedFor) {
   constexpr int kItems = 500;
   Open();

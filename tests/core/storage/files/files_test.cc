@@ -127,7 +127,7 @@ TEST_F(FilesTest, DirectoriesAreMadeListedAndRemoved) {
   EXPECT_FALSE(files_.PathExists(deep).value_or(true));
 }
 
-// No directory can be synced while it is told so.
+// Fails to sync any directory while told to.
 class UnsyncedFileSystem : public rocksdb::FileSystemWrapper {
  public:
   UnsyncedFileSystem() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -194,7 +194,7 @@ TEST_F(FilesTest, ErrorsNameThePathAndTheCause) {
                AllOf(HasSubstr("can't "), HasSubstr(directory_.path()))));
 }
 
-// Not PermissionDenied, which tells a caller of its own rights.
+// Not PermissionDenied, which concerns the caller's own rights.
 TEST_F(FilesTest, DeniedAccessIsUnavailableWithAReason) {
   for (const auto& [error, why] : {std::pair(EACCES, "Permission denied"),
                                    {EPERM, "Operation not permitted"},

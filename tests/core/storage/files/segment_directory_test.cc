@@ -32,7 +32,8 @@ TEST_F(SegmentDirectoryTest, GivesBackWhatItTook) {
   EXPECT_OK(source->Verify());
 }
 
-// The disk may give other bytes each time: those that were used count.
+// The disk may return different bytes each time: the bytes that were used are
+// those to verify.
 TEST_F(SegmentDirectoryTest, WhatIsVerifiedIsWhatWasRead) {
   ASSERT_OK_AND_ASSIGN(const auto file, directory_.Create("some", 0));
   file->PutArray(std::span(numbers_));

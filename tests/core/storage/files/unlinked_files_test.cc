@@ -50,7 +50,7 @@ TEST(UnlinkedFilesTest, MapsWhatWasAppended) {
     EXPECT_THAT(NamesIn(directory / "keys"), IsEmpty());
     ASSERT_OK_AND_ASSIGN(mapping, file->Map());
   }
-  // The descriptor is closed, and the file still there.
+  // The descriptor is closed, but the file remains.
   ASSERT_EQ(mapping.size(), bytes.size());
   EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), mapping.random()));
   EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), mapping.sequential()));
@@ -69,12 +69,12 @@ TEST(UnlinkedFilesTest, ADiskWithoutRoomIsToldBeforehand) {
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("is full")));
   EXPECT_THAT(files.Create(much), StatusIs(absl::StatusCode::kResourceExhausted,
                                            HasSubstr("is full")));
-  // Others may have filled it since.
+  // Other writers may have filled the disk since.
   ASSERT_OK_AND_ASSIGN(const auto file, files.Create(1));
   EXPECT_OK(file->Append(SomeBytes(1)));
 }
 
-// Stands in for a disk that is full halfway through the file.
+// Stands in for a disk that fills up halfway through the file.
 TEST(UnlinkedFilesTest, AFileThatCanNotGrowSaysSo) {
   const ScratchDirectory directory;
   UnlinkedFiles files(directory / "keys");

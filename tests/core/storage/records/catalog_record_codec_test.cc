@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 TEST(CatalogRecordCodecTest, DecodesWhatItEncoded) {
   CatalogRecord record = TestRecord();
-  // No short decimal fraction.
+  // Has no short decimal representation.
   record.schema.key_fields[1].temperature = 1.0 / 3;
   ASSERT_OK_AND_ASSIGN(
       const CatalogRecord decoded,
@@ -21,7 +21,7 @@ TEST(CatalogRecordCodecTest, DecodesWhatItEncoded) {
   EXPECT_EQ(decoded, record);
 }
 
-// Records of before there was a choice, and of a choice that was not made.
+// Records from before the choice existed, and records that did not make it.
 TEST(CatalogRecordCodecTest, KeysAreInMemoryUnlessTheRecordSaysOtherwise) {
   CatalogRecord record = TestRecord();
   const std::string before = EncodeCatalogRecord(record);
@@ -40,7 +40,7 @@ TEST(CatalogRecordCodecTest, KeysAreInMemoryUnlessTheRecordSaysOtherwise) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("shop")));
 }
 
-// Text that is cut off, or has a member of another type, is refused; nothing
+// Truncated text, or text with a member of another type, is refused; nothing
 // throws.
 TEST(CatalogRecordCodecTest, DamagedTextIsDataLoss) {
   const std::string text = EncodeCatalogRecord(TestRecord());

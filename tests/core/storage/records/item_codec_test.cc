@@ -14,8 +14,8 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Bytes of their exact size on the heap, so that the address sanitizer sees a
-// read past the end.
+// Decodes bytes in a heap block of their exact size, so that the address
+// sanitizer sees a read past the end.
 absl::StatusOr<Item> DecodeExactly(const std::string& bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
@@ -50,8 +50,8 @@ TEST(ItemCodecTest, KeepsExtremes) {
   EXPECT_TRUE(std::signbit(decoded.keys[0][2]));
 }
 
-// The stored form of version 1, byte by byte: a change of it must come with a
-// new version.
+// The stored form of version 1, byte by byte: changing it requires a new
+// version.
 TEST(ItemCodecTest, BytesOfVersionOneAreFixed) {
   CatalogSchema schema;
   schema.key_fields.resize(2);
@@ -131,7 +131,7 @@ TEST(ItemCodecTest, EveryTruncationIsDataLoss) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("more bytes")));
 }
 
-// A changed byte is found, or the bytes are those of another valid item.
+// A changed byte is detected, or yields another valid item.
 TEST(ItemCodecTest, NoChangedByteIsMisread) {
   int refused = 0;
   for (const int of : {1, 6}) {  // of both versions
@@ -169,7 +169,8 @@ TEST(ItemCodecTest, AnotherSchemaIsRefused) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("keys[events]")));
 }
 
-// A count of four thousand million strings in a few bytes allocates nothing.
+// A count of four thousand million strings in a few bytes must allocate
+// nothing.
 TEST(ItemCodecTest, LyingCountsAreRefusedBeforeTheyAreBelieved) {
   Item item = TestItem(1);
   item.attributes = {{4, std::vector<std::string>{}}};
@@ -190,7 +191,7 @@ TEST(ItemCodecTest, AStoredItemKeepsItsSequence) {
   }
   EXPECT_EQ(EncodeStoredItem(TestItem(2), 7),
             std::string("\3\7\0\0\0\0\0\0\0", 9) + EncodeItem(TestItem(2)));
-  // One that was stored before items had sequences.
+  // An item stored before items had sequences.
   ASSERT_OK_AND_ASSIGN(
       const StoredItem old,
       DecodeItem(TestId(2), EncodeItem(TestItem(2)), record.schema));

@@ -74,7 +74,7 @@ TEST(ValidateSchemaTest, AcceptsTheLimits) {
   EXPECT_OK(ValidateSchema(schema));
 }
 
-// Each mutation of a valid schema is refused, naming the field.
+// Each mutation of a valid schema is refused with the name of the field.
 TEST(ValidateSchemaTest, NamesTheFieldThatIsWrong) {
   struct Case {
     std::string field;
@@ -285,7 +285,7 @@ TEST(ValidateItemTest, ZeroKeyIsRefusedUnderCosineOnly) {
   Item item = TestItem(2);
   item.keys[0] = {0, 0, 0, 0};
   EXPECT_OK(ValidateItem(item, schema));
-  // Its norm is not 0, though its square is 0 as a float.
+  // The norm is not 0, although its square underflows to 0 as a float.
   item.keys[1] = {1e-40f, 0};
   EXPECT_OK(ValidateItem(item, schema));
 }

@@ -35,15 +35,15 @@ std::vector<ModelRecord> Records() {
           Record(RandomBilinearModel(2), 0.0), Record(RandomAdditiveModel(3))};
 }
 
-// Bytes of their exact size on the heap, so that the address sanitizer sees a
-// read past the end.
+// Decodes bytes in a heap block of their exact size, so that the address
+// sanitizer sees a read past the end.
 absl::StatusOr<ModelRecord> DecodeExactly(const std::string& bytes) {
   const std::unique_ptr<char[]> copy(new char[bytes.size()]);
   std::copy(bytes.begin(), bytes.end(), copy.get());
   return DecodeModel({"text", 3}, absl::string_view(copy.get(), bytes.size()));
 }
 
-// With a checksum that is right, so that what follows it is looked at.
+// Appends a valid checksum, so that the rest is decoded.
 std::string WithChecksum(std::string bytes) {
   constexpr std::size_t kHeader = 9;
   const std::uint64_t checksum =
@@ -60,8 +60,8 @@ TEST(ModelCodecTest, DecodesWhatItEncoded) {
   }
 }
 
-// The stored form of version 1, byte by byte: a change of it must come with a
-// new version.
+// The stored form of version 1, byte by byte: changing it requires a new
+// version.
 TEST(ModelCodecTest, BytesOfVersionOneAreFixed) {
   ModelRecord record = Record({BilinearForm{{1, 2, {1, -2}}}}, 0.5);
   record.create_time = absl::FromUnixNanos(258);
@@ -110,8 +110,8 @@ TEST(ModelCodecTest, EveryChangedByteIsFound) {
   }
 }
 
-// Past the checksum: bytes are refused, or those of another valid model. A
-// count that lies allocates nothing.
+// With a valid checksum, changed bytes are refused or yield another valid
+// model. A false count allocates nothing.
 TEST(ModelCodecTest, NoChangedByteIsMisread) {
   int refused = 0;
   for (const ModelRecord& record : Records()) {
@@ -124,7 +124,7 @@ TEST(ModelCodecTest, NoChangedByteIsMisread) {
         const absl::StatusOr<ModelRecord> decoded = DecodeExactly(changed);
         if (decoded.ok()) {
           EXPECT_OK(ValidateModel(decoded->model));
-          // All NaNs say that there is no asymmetry.
+          // Every NaN encodes a missing asymmetry.
           if (decoded->asymmetry.has_value() == record.asymmetry.has_value()) {
             ASSERT_OK_AND_ASSIGN(const ModelRecord again,
                                  DecodeExactly(EncodeModel(*decoded)));
@@ -199,7 +199,7 @@ TEST(ModelCodecTest, EntryIsCheckedAlike) {
     EXPECT_THAT(CheckModelEntry(other, bytes),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr(other.name)));
   }
-  // No names a path must not have, however well they are kept.
+  // A name that is not allowed in a path is refused even in an intact entry.
   EXPECT_THAT(CheckModelEntry({"../text", 1}, EncodeModelEntry({"../text", 1})),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("its key")));
   for (std::size_t i = 0; i < bytes.size(); ++i) {

@@ -47,7 +47,7 @@ std::unique_ptr<rocksdb::DB> OpenDatabase(const std::string& path) {
   return std::unique_ptr<rocksdb::DB>(opened);
 }
 
-// The log that is written to. Names are of six digits.
+// Returns the log being written. Names have six digits.
 std::string LastLogIn(const std::string& path) {
   std::filesystem::path last;
   for (const auto& entry : std::filesystem::directory_iterator(path)) {
@@ -58,8 +58,8 @@ std::string LastLogIn(const std::string& path) {
   return ReadLog(last);
 }
 
-// A log of RocksDB's own making: writes of these many bytes, in which no byte
-// is zero but those of numbers.
+// Returns a log written by RocksDB: writes of the given sizes, whose only zero
+// bytes are in numbers.
 std::string LogOf(const std::vector<std::size_t>& sizes) {
   const ScratchDirectory directory;
   const auto db = OpenDatabase(directory / "db");
@@ -69,7 +69,7 @@ std::string LogOf(const std::vector<std::size_t>& sizes) {
   return LastLogIn(directory / "db");
 }
 
-// Two logs of a database, of so many writes each.
+// Returns two logs of one database, with the given number of writes each.
 std::vector<std::string> SplitLogOf(int first_count, int second_count,
                                     std::size_t size) {
   const ScratchDirectory directory;
@@ -80,13 +80,13 @@ std::vector<std::string> SplitLogOf(int first_count, int second_count,
       EXPECT_TRUE(db->Put({}, "key", std::string(size, 'x')).ok());
     }
     logs.push_back(LastLogIn(directory / "db"));
-    // The next write is in a new log.
+    // Starts a new log for the next write.
     EXPECT_TRUE(db->Flush({}).ok());
   }
   return logs;
 }
 
-// Where the last of the writes begins.
+// Returns the offset of the last write.
 std::size_t LastWriteOf(std::vector<std::size_t> sizes) {
   sizes.pop_back();
   return LogOf(sizes).size();
@@ -97,7 +97,7 @@ std::string WithZeros(std::string log, std::size_t begin, std::size_t end) {
   return log;
 }
 
-// A name of seven digits comes before one of six in the order of texts.
+// A name of seven digits sorts before one of six as text.
 TEST(LogTailTest, OfManyLogsTheOneOfTheGreatestNumberIsCut) {
   const ScratchDirectory directory;
   const std::string torn(1000, '\0');
@@ -114,7 +114,7 @@ TEST(LogTailTest, OfManyLogsTheOneOfTheGreatestNumberIsCut) {
   EXPECT_EQ(size("999998.log"), torn.size());
 }
 
-// A write that failed was the last of its log, which another then follows.
+// The failed write was the last of its log, and another log followed.
 TEST(LogTailTest, AnEmptyLogDoesNotHideATornOne) {
   const ScratchDirectory directory;
   WriteLog(directory / "000004.log", std::string(1000, '\0'));
@@ -132,7 +132,7 @@ TEST(LogTailTest, WritesThatFailedAreCutOffEveryLog) {
   for (const auto& [last, next_to_last] :
        std::vector<std::pair<std::string, std::string>>{
            {"", log}, {third, kept}, {third.substr(0, 9), kept}, {"", kept}}) {
-    // Behind a log that has a write that stays nothing is looked at.
+    // Logs before one that keeps a write are not read.
     WriteLog(directory / "000003.log", "damaged");
     WriteLog(directory / "000004.log", next_to_last);
     WriteLog(directory / "000009.log", last);
@@ -159,7 +159,7 @@ TEST(LogTailTest, WithDamageBeforeAWriteThatFailedNothingIsCut) {
 
 class LogNumbersTest : public ::testing::Test {
  protected:
-  // Of two logs.
+  // Returns the numbers of two logs.
   absl::StatusOr<LogNumbers> Numbers(const std::string& earlier,
                                      const std::string& later) {
     WriteLog(directory_ / "000001.log", earlier);
@@ -183,7 +183,7 @@ TEST_F(LogNumbersTest, AreOfTheFirstWriteAndTheLast) {
   EXPECT_EQ(numbers.last, 0u);
 }
 
-// RocksDB goes on at the next block as if nothing had been there.
+// RocksDB would continue at the next block as if nothing had been there.
 TEST_F(LogNumbersTest, DamageBeforeTheLastLogIsSeen) {
   const std::size_t second = LogOf({20000}).size();
   EXPECT_THAT(
@@ -192,7 +192,7 @@ TEST_F(LogNumbersTest, DamageBeforeTheLastLogIsSeen) {
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("is damaged at byte")));
 }
 
-// Those before a gap may be of a log that is in tables and was not removed yet.
+// Logs before a gap may be in tables already and not yet removed.
 TEST_F(LogNumbersTest, BeginBehindAGapBetweenLogs) {
   const std::string& log = logs_[0];
   for (const std::string& earlier :
@@ -217,8 +217,8 @@ TEST_F(LogNumbersTest, LogsInAnotherOrderAreSeen) {
                        HasSubstr("or not where it belongs")));
 }
 
-// As a kill leaves it during a flush: of a log that is closed and synced, and
-// not in a table yet, the manifest tells.
+// A kill during a flush leaves a log that is closed and synced but not yet in a
+// table; the manifest tells.
 TEST_F(LogNumbersTest, TablesAreToldBesideTwoLogs) {
   rocksdb::Options options;
   options.create_if_missing = true;
@@ -250,12 +250,12 @@ TEST_F(LogNumbersTest, TablesAreToldBesideTwoLogs) {
   EXPECT_EQ(in_tables, 2u);
 }
 
-// Its numbers are given out again.
+// Its numbers are assigned again.
 TEST_F(LogNumbersTest, AWriteThatFailedIsNotMissed) {
   const std::vector<std::string> shorter = SplitLogOf(2, 3, 20000);
   ASSERT_OK_AND_ASSIGN(LogNumbers numbers, Numbers(logs_[0], shorter[1]));
   EXPECT_EQ(numbers.last, 5u);
-  // Only a part of it reached the disk.
+  // Only part of the write reached the disk.
   ASSERT_OK_AND_ASSIGN(
       numbers, Numbers(logs_[0].substr(0, logs_[0].size() - 100), shorter[1]));
   EXPECT_EQ(numbers.last, 5u);
@@ -268,7 +268,7 @@ TEST(LogTailTest, WholeLogsAreNotTorn) {
            {10},
            {10, 1000, 20},
            {100000, 10},
-           // A block that has no room for another header, and just room.
+           // A block without room for another header, and one with just enough.
            {32768 - 7 - 26 - 6, 5},
            {32768 - 7 - 26 - 7, 5}}) {
     EXPECT_EQ(FindTornTail(LogOf(sizes)), std::nullopt);
@@ -279,7 +279,7 @@ std::size_t EndOfWrites(const std::string& log) {
   return ForEachWrite(log, [](std::size_t, absl::string_view) { return true; });
 }
 
-// RocksDB tells these by itself.
+// RocksDB detects these itself.
 TEST(LogTailTest, LogsThatEndEarlyAreLeftAlone) {
   for (const std::size_t last : {2000, 70000}) {
     const std::string log = LogOf({10, last});
@@ -293,7 +293,8 @@ TEST(LogTailTest, LogsThatEndEarlyAreLeftAlone) {
 
 TEST(LogTailTest, WhatIsDamagedDoesNotEndEarly) {
   const std::string log = LogOf({10, 2000, 70000, 10});
-  // But for the lengths of the last record, which could be of a longer one.
+  // Except at the lengths of the last record, which could belong to a longer
+  // one.
   const std::size_t end = LastWriteOf({10, 2000, 70000, 10});
   for (std::size_t at = 0; at < end; at += 97) {
     std::string damaged = log;
@@ -306,7 +307,7 @@ TEST(LogTailTest, ZerosInTheLastWriteAreATornTail) {
   const std::vector<std::size_t> sizes = {10, 3000};
   const std::string log = LogOf(sizes);
   const std::size_t begin = LastWriteOf(sizes);
-  // All of it, all of it and more, its first part, and a sector of it.
+  // The whole write, the write and more, its first part, and one sector of it.
   EXPECT_EQ(FindTornTail(WithZeros(log, begin, log.size())), begin);
   EXPECT_EQ(FindTornTail(WithZeros(log, begin, log.size()) +
                          std::string(40000, '\0')),
@@ -314,7 +315,7 @@ TEST(LogTailTest, ZerosInTheLastWriteAreATornTail) {
   EXPECT_EQ(FindTornTail(WithZeros(log, begin, kSectorBytes)), begin);
   EXPECT_EQ(FindTornTail(WithZeros(log, 2 * kSectorBytes, 3 * kSectorBytes)),
             begin);
-  // Its end.
+  // The end of the write.
   EXPECT_EQ(FindTornTail(WithZeros(
                 log, log.size() / kSectorBytes * kSectorBytes, log.size())),
             begin);
@@ -345,7 +346,7 @@ TEST(LogTailTest, AWriteBeforeAnotherWasSynced) {
   const std::string log = LogOf({10, 3000, 40});
   EXPECT_EQ(FindTornTail(WithZeros(log, kSectorBytes, 2 * kSectorBytes)),
             std::nullopt);
-  // Also where its length is lost, and the next is found in the next block.
+  // Also if its length is lost and the next write is found in the next block.
   const std::string blocks = LogOf({10, 40000, 40});
   EXPECT_EQ(FindTornTail(WithZeros(blocks, 0, kSectorBytes)), std::nullopt);
 }
@@ -358,7 +359,7 @@ TEST(LogTailTest, OtherDamageIsNotATornTail) {
     damaged[at] = static_cast<char>(damaged[at] ^ 0x20);
     EXPECT_EQ(FindTornTail(damaged), std::nullopt) << at;
   }
-  // Zeros, but fewer than a sector or at the end.
+  // Zeros, but fewer than a sector, or not at the end.
   const std::size_t begin = LastWriteOf(sizes);
   EXPECT_EQ(FindTornTail(WithZeros(log, begin, begin + kHeaderBytes)),
             std::nullopt);
@@ -376,7 +377,7 @@ TEST(LogTailTest, WritesAreVisitedInOrder) {
         std::count(payload.begin(), payload.end(), 'x')));
     return found.size() < 3;
   };
-  // The third is where it ends: it was not wanted.
+  // The third write stops the iteration, so the end is at its beginning.
   EXPECT_EQ(ForEachWrite(log, visit), LogOf({10, 100000}).size());
   EXPECT_EQ(found, (std::vector<std::size_t>{10, 100000, 20}));
   EXPECT_EQ(begins, (std::vector<std::size_t>{0, LogOf({10}).size(),
@@ -384,7 +385,7 @@ TEST(LogTailTest, WritesAreVisitedInOrder) {
   const auto all = [](std::size_t, absl::string_view) { return true; };
   EXPECT_EQ(ForEachWrite(log, all), log.size());
   EXPECT_EQ(ForEachWrite("", all), 0u);
-  // Up to the first that is not whole.
+  // Iterates up to the first incomplete write.
   EXPECT_EQ(ForEachWrite(log.substr(0, 90000), all), LogOf({10}).size());
 }
 

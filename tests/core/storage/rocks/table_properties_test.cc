@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A table of RocksDB's own making.
+// A table written by RocksDB.
 class TablePropertiesTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -53,8 +53,9 @@ class TablePropertiesTest : public ::testing::Test {
 TEST_F(TablePropertiesTest, TakesATable) { EXPECT_OK(Check(table_)); }
 
 TEST_F(TablePropertiesTest, NoByteOfThePropertiesMayBeAnother) {
-  // From the first of their names on all is theirs, but for what the footer has
-  // behind the 4 bytes that lead to them and before the last 12.
+  // From RocksDB's first property name on, everything is part of the
+  // properties, except what the footer holds behind the 4 bytes that lead to
+  // them and before the last 12.
   const std::size_t first = table_.find("rocksdb.");
   ASSERT_NE(first, std::string::npos);
   const std::size_t footer = table_.size() - 53;

@@ -21,7 +21,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Directories whose path ends in this can't be removed.
+// Refuses to remove directories whose path ends in a given suffix.
 class StayingFileSystem : public rocksdb::FileSystemWrapper {
  public:
   explicit StayingFileSystem(std::string staying)
@@ -41,7 +41,7 @@ class StayingFileSystem : public rocksdb::FileSystemWrapper {
   const std::string staying_;
 };
 
-// Counts manifests of snapshots that are opened.
+// Counts the snapshot manifests that are opened.
 class ManifestCounter : public rocksdb::FileSystemWrapper {
  public:
   ManifestCounter() : FileSystemWrapper(rocksdb::FileSystem::Default()) {}
@@ -105,7 +105,7 @@ TEST_F(SnapshotFilesTest, ANameThatNobodyChoseIsFree) {
   ASSERT_OK(store_->snapshots().Remove({"shop", first}));
   ASSERT_OK(Take(""));
   EXPECT_THAT(Names(), ElementsAre(first, first + "-2", first + "-3"));
-  // One that somebody did is theirs.
+  // A name given by the caller is not made unique.
   EXPECT_THAT(Take(first),
               StatusIs(absl::StatusCode::kAlreadyExists, HasSubstr(first)));
 }
@@ -158,7 +158,7 @@ TEST_F(SnapshotFilesTest, APageReadsItsOwnManifests) {
     }
     return of;
   };
-  // The first tells of all damages.
+  // The first page reports all damages.
   SnapshotPage page;
   page.limit = 2;
   ASSERT_OK_AND_ASSIGN(SnapshotList listed, list(page, Interrupt()));
@@ -172,7 +172,7 @@ TEST_F(SnapshotFilesTest, APageReadsItsOwnManifests) {
   page.after = {"shop", "c"};
   ASSERT_OK_AND_ASSIGN(listed, list(page, Interrupt()));
   EXPECT_THAT(names(listed), ElementsAre("e"));
-  // Whatever is of no catalog that was asked for is not read.
+  // Manifests of catalogs that were not asked for are not read.
   page.holds = [](absl::string_view catalog) { return catalog != "shop"; };
   page.after = std::nullopt;
   ASSERT_OK_AND_ASSIGN(listed, list(page, Interrupt()));

@@ -1,5 +1,5 @@
-// What a damaged file does: the store says so, or everything is there. Never
-// does an acknowledged write disappear without an error.
+// Damaged files: the store reports the damage, or all data is there. An
+// acknowledged write never disappears without an error.
 #include <xxhash.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ using ::testing::HasSubstr;
 
 constexpr std::int64_t kTableItems = 20;
 constexpr std::int64_t kItems = 26;
-// So many places of each file are damaged, evenly spread.
+// Number of places damaged in each file, evenly spread.
 constexpr std::size_t kPlaces = 40;
 
 std::string ReadBytes(const fs::path& path) {
@@ -40,11 +40,11 @@ void WriteBytes(const fs::path& path, const std::string& bytes) {
 
 class DamageTest : public ::testing::Test {
  protected:
-  // The first items stand in a table, the last in the log.
+  // The first items are in a table, the last in the log.
   void SetUp() override {
     {
       ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
-      // Opened once, so that there is one table.
+      // Opened only once, so that there is one table.
       ASSERT_OK_AND_ASSIGN(const auto catalog,
                            store->OpenCatalog(TestRecord()));
       ASSERT_OK(store->Put(TestRecord()));
@@ -63,8 +63,8 @@ class DamageTest : public ::testing::Test {
     return fs::path(directory) / "items" / TestRecord().uid;
   }
 
-  // The one file of the catalog (or of the list of catalogs) that is not empty
-  // and whose name begins and ends so.
+  // Returns the only non-empty file of the catalog (or of the list of catalogs)
+  // whose name has this beginning and end.
   fs::path Find(const fs::path& directory, const std::string& begin,
                 const std::string& end) {
     std::vector<fs::path> found;
@@ -84,8 +84,8 @@ class DamageTest : public ::testing::Test {
     fs::copy(golden(), copy(), fs::copy_options::recursive);
   }
 
-  // OK if all that was acknowledged is there, an error if the store reports
-  // one; a test failure if something is silently missing or changed.
+  // Returns OK if all acknowledged data is there, an error if the store reports
+  // one; adds a test failure if something is silently missing or changed.
   absl::Status Check(const std::string& what) {
     ATTENDANT_ASSIGN_OR_RETURN(const auto store, Store::Open(copy()));
     ATTENDANT_ASSIGN_OR_RETURN(const CatalogList list, store->List());
@@ -101,14 +101,15 @@ class DamageTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  // Damages one byte of the file at a time. Returns how many were reported.
+  // Damages one byte of the file at a time. Returns how often the damage was
+  // reported.
   int DamageEach(const fs::path& file) {
     const std::string bytes = ReadBytes(fs::path(golden()) / file);
     return DamageEach(file, 0,
                       std::max<std::size_t>(bytes.size() / kPlaces, 1));
   }
 
-  // The same from a place on, one byte in each `step`.
+  // The same from `begin` on, for one byte in each `step`.
   int DamageEach(const fs::path& file, std::size_t begin, std::size_t step) {
     const std::string bytes = ReadBytes(fs::path(golden()) / file);
     int reported = 0;
@@ -150,8 +151,8 @@ TEST_F(DamageTest, TableIsNeverMisread) {
   EXPECT_GT(DamageEach(table), 0);
 }
 
-// Near the end of a table are its properties, which RocksDB looks into before
-// it compares their checksum: one bit there would end the process.
+// A table's properties lie near its end. RocksDB reads them before it verifies
+// their checksum: one wrong bit there would end the process.
 TEST_F(DamageTest, PropertiesOfATableDoNotEndTheProcess) {
   constexpr std::size_t kTailBytes = 1500;
   const fs::path table = Find(ItemsOf(golden()), "", ".sst");
@@ -161,7 +162,7 @@ TEST_F(DamageTest, PropertiesOfATableDoNotEndTheProcess) {
             kSanitized ? 60 : 180);
 }
 
-// A crash leaves tables that nobody needs, and that may be anything.
+// A crash leaves tables that nobody needs, with any contents.
 TEST_F(DamageTest, ATableThatIsNotNeededIsNoDamage) {
   const fs::path table = Find(ItemsOf(golden()), "", ".sst");
   std::string bytes = ReadBytes(fs::path(golden()) / table);
@@ -173,9 +174,9 @@ TEST_F(DamageTest, ATableThatIsNotNeededIsNoDamage) {
   EXPECT_OK(Check("with tables that nobody needs"));
 }
 
-// Here RocksDB alone is not enough: damage to the length of a record in the
-// last block of the log looks like a write that a crash cut off, and it would
-// open without that record and all after it.
+// RocksDB alone is not enough here. Damage to a record's length in the last
+// block of the log looks like a write that a crash cut off, and RocksDB would
+// open without that record and everything after it.
 TEST_F(DamageTest, LogIsNeverMisread) {
   const fs::path log = Find(ItemsOf(golden()), "", ".log");
   EXPECT_GT(DamageEach(log), 0);
@@ -184,7 +185,7 @@ TEST_F(DamageTest, LogIsNeverMisread) {
 TEST_F(DamageTest, LengthsInTheLogAreNotBelieved) {
   const fs::path log = Find(ItemsOf(golden()), "", ".log");
   const std::string bytes = ReadBytes(fs::path(golden()) / log);
-  // Records are: checksum (4 bytes), length (2), type (1), and the rest.
+  // A record is: checksum (4 bytes), length (2), type (1), and the rest.
   for (std::size_t at = 0; at + 7 <= bytes.size();) {
     const std::size_t length = static_cast<unsigned char>(bytes[at + 4]) +
                                256 * static_cast<unsigned char>(bytes[at + 5]);
@@ -195,15 +196,16 @@ TEST_F(DamageTest, LengthsInTheLogAreNotBelieved) {
     EXPECT_THAT(Check("length"),
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("acknowledged writes are lost")));
-    // RocksDB would have dropped all that is behind.
+    // RocksDB would have dropped everything after the damage.
     EXPECT_EQ(ReadBytes(fs::path(copy()) / log), damaged);
     at += 7 + length;
   }
 }
 
-// RocksDB takes a header of zeros for the end of a block, and goes on with the
-// next: writes in the middle would be missing, and the last one there. Nor is
-// the last one taken for torn and cut off, with all that the zeros left of it.
+// RocksDB takes a header of zeros for the end of a block and continues with the
+// next: writes in the middle would be missing, but the last one present. Nor
+// may the last write be taken for torn and be cut off with everything after the
+// zeros.
 TEST_F(DamageTest, ZerosInALogAreNotSkipped) {
   constexpr std::int64_t kWrites = 20;
   constexpr std::int64_t kItemsPerWrite = 60;
@@ -288,8 +290,8 @@ TEST_F(DamageTest, TablesAloneAreReported) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr(copy())));
 }
 
-// The end of a log that a crash tore off was not acknowledged and is dropped;
-// one that was acknowledged is missed, and what is left of it stays until
+// A log's end that a crash tore off was not acknowledged and is dropped. An
+// acknowledged end is reported as missing, and the rest of the log stays until
 // somebody removes the mark.
 TEST_F(DamageTest, ShortLogIsATornWriteOrALoss) {
   const fs::path log = Find(ItemsOf(golden()), "", ".log");
@@ -312,7 +314,7 @@ TEST_F(DamageTest, ShortLogIsATornWriteOrALoss) {
   EXPECT_EQ(items.size(), static_cast<std::size_t>(kItems - 1));
 }
 
-// Not all that is acknowledged is an item, with a sequence.
+// Some acknowledged data, such as an encoder, is not an item with a sequence.
 TEST_F(DamageTest, ShortLogThatLacksAnEncoderIsALoss) {
   {
     ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
@@ -331,7 +333,7 @@ TEST_F(DamageTest, ShortLogThatLacksAnEncoderIsALoss) {
                        HasSubstr("acknowledged writes are lost")));
 }
 
-// As programs before wrote it: without RocksDB's number, in 40 bytes.
+// As earlier releases wrote it: 40 bytes, without RocksDB's number.
 TEST_F(DamageTest, AMarkOfTheOldFormGuardsToo) {
   const fs::path log = Find(ItemsOf(golden()), "", ".log");
   const std::string bytes = ReadBytes(fs::path(golden()) / log);
@@ -377,7 +379,8 @@ TEST_F(DamageTest, FormatThatIsNoNumberIsReported) {
   }
 }
 
-// Every byte and every length of its file, and of its neighbour nothing.
+// Every byte and every length of the model's file is damaged; its neighbour
+// must stay intact.
 TEST_F(DamageTest, AModelFileCostsItsVersionAlone) {
   {
     ASSERT_OK_AND_ASSIGN(const auto store, Store::Open(golden()));
@@ -415,7 +418,7 @@ TEST_F(DamageTest, AModelFileCostsItsVersionAlone) {
     WriteBytes(file, bytes + '\0');
     expect_one_lost(*store, "a byte more");
   }
-  // The catalogs are none the worse, and the file is not taken for a left-over.
+  // The catalogs are unaffected, and the file is not taken for a left-over.
   EXPECT_OK(Check("with a damaged model"));
   EXPECT_TRUE(fs::exists(file));
   WriteBytes(file, bytes);

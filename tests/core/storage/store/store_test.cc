@@ -47,7 +47,7 @@ class StoreTest : public ::testing::Test {
   void WriteFile(const std::string& name, const std::string& text) {
     std::ofstream(Path(name)) << text;
   }
-  // What is below models/, in order.
+  // Returns the names below models/, in order.
   std::vector<std::string> ModelFileNames() {
     std::vector<std::string> names;
     if (!std::filesystem::exists(Path("models"))) return names;
@@ -123,7 +123,8 @@ TEST_F(StoreTest, WritesReplaceAndDelete) {
   EXPECT_THAT(items, ElementsAre(replaced, TestItem(2)));
 }
 
-// More than are looked for together, and of more bytes than are held at once.
+// More items than are looked up in one batch, and more bytes than are held at
+// once.
 TEST_F(StoreTest, ManyLargeItemsAreFoundInTheOrderOfTheirIds) {
   const auto store = OpenStore();
   ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
@@ -159,11 +160,11 @@ TEST_F(StoreTest, ScanBeginsAfterAnIdAndStopsWhenTold) {
   const auto store = OpenStore();
   ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
   ASSERT_OK(WriteItems(*catalog, 0, 5, 1));
-  // Not an encoder, a request or the sequence.
+  // The scan skips encoders, requests and the sequence.
   ASSERT_OK(PutTextEncoder(*catalog, "encoder"));
   ASSERT_OK_AND_ASSIGN(const auto after, ScanAll(*catalog, TestId(2)));
   EXPECT_THAT(after, ElementsAre(TestItem(3), TestItem(4)));
-  // An id that is not there is a place in the order too.
+  // An id that does not exist still has a place in the order.
   ASSERT_OK_AND_ASSIGN(const auto between,
                        ScanAll(*catalog, TestId(3) + "-and-a-half"));
   EXPECT_THAT(between, ElementsAre(TestItem(4)));
@@ -230,7 +231,8 @@ TEST_F(StoreTest, RemovalEndsTheRecordThenTheFiles) {
   ASSERT_OK(store->Put(record));
   ASSERT_OK_AND_ASSIGN(auto catalog, store->OpenCatalog(record));
   ASSERT_OK(WriteItems(*catalog, 0, 1, 1));
-  // While it is open, so that a caller may go on with it if this fails.
+  // Removed while the catalog is open, so that a caller may continue with it if
+  // this fails.
   ASSERT_OK(store->RemoveRecord(record.name));
   ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
   EXPECT_THAT(list.records, IsEmpty());
@@ -248,7 +250,7 @@ TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
     const auto store = OpenStore();
     ASSERT_OK(store->Put(kept));
     ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(kept));
-    // As if its record had been removed and the process had died then.
+    // As if the process had died after removing the record.
     ASSERT_OK_AND_ASSIGN(const auto left, store->OpenCatalog(removed));
   }
   WriteFile("items/README", "not a catalog's");
@@ -259,8 +261,8 @@ TEST_F(StoreTest, FilesOfACrashedRemovalGoAtTheNextOpen) {
   EXPECT_TRUE(std::filesystem::exists(Path("items/README")));
 }
 
-// Only what was begun or deleted goes: a list that is older than the items, or
-// that was lost, does not take them along.
+// Only catalogs that were begun or deleted are removed. A list that is older
+// than the items, or that was lost, must not delete them.
 TEST_F(StoreTest, ItemsThatTheListLostStay) {
   const CatalogRecord shop = TestRecord();
   OpenStore();
@@ -317,7 +319,7 @@ TEST_F(StoreTest, ADirectoryInPlaceOfAFileIsDamage) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("FORMAT")));
 }
 
-// Deletes no file whose path has these characters.
+// Refuses to delete files whose path contains given characters.
 class Undeletable final : public rocksdb::FileSystemWrapper {
  public:
   explicit Undeletable(std::string part)
@@ -355,7 +357,7 @@ TEST_F(StoreTest, FilesThatCanNotBeRemovedKeepNothingFromOpening) {
     EXPECT_THAT(store->left_overs().message(), HasSubstr(first.uid));
     ASSERT_OK_AND_ASSIGN(const CatalogList list, store->List());
     EXPECT_THAT(list.records, ElementsAre(kept));
-    // The others went.
+    // The other files were deleted.
     EXPECT_FALSE(std::filesystem::exists(Path("items/" + second.uid)));
   }
   const auto store = OpenStore();
@@ -378,7 +380,7 @@ TEST_F(StoreTest, DamagedRecordHidesNoOther) {
   ASSERT_EQ(list.damages.count("damaged"), 1u);
   EXPECT_THAT(list.damages.at("damaged"),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("\"damaged\"")));
-  // Nobody can tell any more that these are its files.
+  // Nothing identifies these as its files any more.
   EXPECT_TRUE(std::filesystem::exists(Path("items/" + damaged.uid)));
   ASSERT_OK(store->RemoveRecord("damaged"));
   ASSERT_OK_AND_ASSIGN(const CatalogList after, store->List());
@@ -403,7 +405,7 @@ TEST_F(StoreTest, ModelsComeBackByNameAndVersion) {
   EXPECT_THAT(list.last_versions,
               ElementsAre(Pair("image", 1), Pair("text", 257)));
   EXPECT_THAT(list.damages, IsEmpty());
-  // Neither sees the other.
+  // The lists of models and of catalogs don't mix.
   ASSERT_OK_AND_ASSIGN(const CatalogList catalogs, store->List());
   EXPECT_THAT(catalogs.records, ElementsAre(TestRecord()));
 }
@@ -447,7 +449,8 @@ TEST_F(StoreTest, NamesThatAreNoModelsWriteNothing) {
   EXPECT_FALSE(std::filesystem::exists(Path("models")));
 }
 
-// A crash before the record, or between a removed record and its file.
+// Left by a crash before the record was written, or between removing a record
+// and its file.
 TEST_F(StoreTest, ModelFilesWithoutARecordGoAtTheNextOpen) {
   ASSERT_OK(OpenStore()->PutModel(TestModel("text", 2)));
   std::filesystem::create_directory(Path("models/image"));
@@ -496,7 +499,7 @@ TEST_F(StoreTest, RecordsWithoutAModelFileAreDamages) {
   EXPECT_EQ(after.damages.size(), 2u);
 }
 
-// Nor does anything else in its place: the catalogs can do without.
+// The same holds for anything else in its place: the catalogs don't need it.
 TEST_F(StoreTest, AFileInPlaceOfTheModelsKeepsNothingFromOpening) {
   {
     const auto store = OpenStore();
@@ -513,7 +516,7 @@ TEST_F(StoreTest, AFileInPlaceOfTheModelsKeepsNothingFromOpening) {
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("can't open")));
 }
 
-// Stands in for a disk that is full halfway through the file.
+// Stands in for a disk that fills up halfway through the file.
 TEST_F(StoreTest, AModelThatCanNotBeWrittenLeavesNothingBehind) {
   {
     const auto store = OpenStore();
@@ -537,8 +540,8 @@ TEST_F(StoreTest, AModelThatCanNotBeWrittenLeavesNothingBehind) {
   EXPECT_THAT(list.records, ElementsAre(TestModel("text", 2)));
 }
 
-// RocksDB removes logs that are in tables in any order: a crash leaves one that
-// the next does not go on from.
+// RocksDB removes logs that are in tables in any order, so a crash may leave
+// one that the next log does not continue.
 TEST_F(StoreTest, ALogThatIsInTablesIsNotMissed) {
   const std::filesystem::path items = Path("items/" + TestRecord().uid);
   const std::string saved = directory_ / "saved.log";
@@ -564,8 +567,9 @@ TEST_F(StoreTest, ALogThatIsInTablesIsNotMissed) {
   EXPECT_EQ(found.size(), 30u);
 }
 
-// Whoever removes the mark accepts that the last of the list may be missing: a
-// catalog's record, of which the note that it was begun is left, or a model's.
+// Whoever removes the mark accepts that the last entries of the list may be
+// missing: a model's record, or a catalog's record of which only the note that
+// it was begun is left.
 TEST_F(StoreTest, WithoutAMarkNothingIsTakenForALeftOver) {
   const CatalogRecord begun = TestRecord();
   {
@@ -584,12 +588,12 @@ TEST_F(StoreTest, WithoutAMarkNothingIsTakenForALeftOver) {
   }
 }
 
-// A record that may have reached the log keeps its file; one that was refused
-// does not.
+// A record that may have reached the log keeps its file; a refused record does
+// not.
 TEST_F(StoreTest, AModelIsLeftOnlyIfItsRecordMayBeFound) {
   {
     const auto store = OpenStore();
-    // The log is longer then than a model's file.
+    // Makes the log longer than a model's file.
     for (std::int64_t version = 1; version <= 8; ++version) {
       ASSERT_OK(store->PutModel(TestModel("old", version)));
     }
@@ -646,7 +650,7 @@ TEST_F(StoreTest, AnotherProcessHoldsTheDirectory) {
                      HasSubstr("pid " + std::to_string(holder.pid())))));
   EXPECT_THAT(ReasonOf(store.status()),
               Optional(std::string("DATA_DIRECTORY_IN_USE")));
-  // The lock of a dead process is no lock.
+  // The lock of a dead process does not count.
   holder.Kill();
   EXPECT_OK(Store::Open(directory_ / "data"));
 }
@@ -685,8 +689,8 @@ TEST_F(StoreTest, UnwritableDirectoryIsRefused) {
                                std::filesystem::perms::owner_all);
 }
 
-// Killed in the middle of a stream of writes, again and again: what was
-// acknowledged is there, in order and without gaps, and at most one write more.
+// Killed repeatedly in the middle of a stream of writes: acknowledged writes
+// are there, in order and without gaps, and at most one further write.
 TEST_F(StoreTest, AcknowledgedWritesSurviveKill) {
   std::int64_t acknowledged = 0;
   for (int round = 0; round < 5; ++round) {
@@ -699,7 +703,7 @@ TEST_F(StoreTest, AcknowledgedWritesSurviveKill) {
         ++acknowledged;
       }
       writer.Kill();
-      // Acknowledged before the kill, and not read yet.
+      // Acknowledged before the kill, but not read yet.
       while (const auto line = writer.ReadLine()) ++acknowledged;
     }
     const auto store = OpenStore();
@@ -709,7 +713,7 @@ TEST_F(StoreTest, AcknowledgedWritesSurviveKill) {
     EXPECT_GE(count, acknowledged);
     EXPECT_LE(count, acknowledged + 1);
     for (std::int64_t i = 0; i < count; ++i) ASSERT_EQ(items[i], TestItem(i));
-    // The parts of a write are there together.
+    // A write's parts are there together.
     EXPECT_EQ(catalog->sequence(), count);
     ASSERT_OK_AND_ASSIGN(const auto last,
                          catalog->FindRequest(TestId(count - 1)));
@@ -721,7 +725,7 @@ TEST_F(StoreTest, AcknowledgedWritesSurviveKill) {
   }
 }
 
-// Lowers the number of files that this process may have open, while it lives.
+// While it lives, lowers the number of files that this process may have open.
 class OpenFilesLimit {
  public:
   OpenFilesLimit() {
@@ -732,7 +736,7 @@ class OpenFilesLimit {
   }
   ~OpenFilesLimit() { setrlimit(RLIMIT_NOFILE, &before_); }
 
-  // At most `count` more than now.
+  // Allows at most `count` files more than are open now.
   void Allow(int count) {
     rlimit limit = before_;
     limit.rlim_cur = first_free_ + static_cast<rlim_t>(count);
@@ -744,7 +748,7 @@ class OpenFilesLimit {
   rlim_t first_free_ = 0;
 };
 
-// Whichever file is the one too many, what is stored is not taken for damaged.
+// Whichever file exceeds the limit, the stored data is not taken for damaged.
 TEST_F(StoreTest, TooManyOpenFilesAreReportedAsSuch) {
   {
     const auto store = OpenStore();
@@ -752,9 +756,9 @@ TEST_F(StoreTest, TooManyOpenFilesAreReportedAsSuch) {
     ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(TestRecord()));
     ASSERT_OK(WriteItems(*catalog, 0, 50, 1));
   }
-  // The first writes the log to a table, so that the others find one. The
-  // second does what they do with enough files: a sanitizer opens some to look
-  // at types that it sees for the first time.
+  // The first open writes the log to a table, so that the others find one. The
+  // second does what the others do, but with enough files: a sanitizer opens
+  // some to inspect types that it sees for the first time.
   OpenStore()->OpenCatalog(TestRecord()).IgnoreError();
   OpenStore()->OpenCatalog(TestRecord()).IgnoreError();
   std::vector<absl::Status> refused;
@@ -767,7 +771,7 @@ TEST_F(StoreTest, TooManyOpenFilesAreReportedAsSuch) {
     if (status.ok()) break;
     refused.push_back(status);
   }
-  // Only now: the checks of a sanitizer open files too.
+  // Checked only now, because a sanitizer's checks open files too.
   for (const absl::Status& status : refused) {
     EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,
                                  HasSubstr("raise the limit on open files")));
@@ -789,7 +793,7 @@ TEST_F(StoreTest, FilesOfAnotherCatalogAreNotServed) {
     for (const CatalogRecord& record : {shop, other}) {
       ASSERT_OK(store->Put(record));
       ASSERT_OK_AND_ASSIGN(const auto catalog, store->OpenCatalog(record));
-      // An empty one is somebody's too.
+      // The empty database also belongs to a catalog.
       if (record == shop) {
         ASSERT_OK(WriteItems(*catalog, 0, 1, 1));
       }

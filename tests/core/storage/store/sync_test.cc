@@ -1,7 +1,7 @@
-// That a write is on the disk when it is acknowledged. RocksDB syncs its log
-// with fdatasync and we sync files and directories with fsync, which the
-// functions below stand in for: they sync too, and note how much of which file
-// they have made safe, and in what order.
+// A write is on the disk when it is acknowledged. RocksDB syncs its log with
+// fdatasync, and we sync files and directories with fsync. The functions below
+// replace both: they sync too, and record how much of which file is safe, and
+// in what order.
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@
 namespace attendant {
 namespace {
 
-// Bytes of each file, by inode, that were synced.
+// Number of synced bytes of each file, by inode.
 class SyncedFiles {
  public:
   static SyncedFiles& Get() {
@@ -38,7 +38,7 @@ class SyncedFiles {
     MutexLock lock(&mutex_);
     return bytes_[inode];
   }
-  // What was synced since the last call.
+  // Returns the inodes synced since the last call.
   std::vector<ino_t> TakeOrder() {
     MutexLock lock(&mutex_);
     return std::exchange(order_, {});
@@ -51,7 +51,7 @@ class SyncedFiles {
 };
 
 // Expects the logs in a database's directory to be synced up to their end.
-// Returns how long they are.
+// Returns their length.
 off_t ExpectLogsSynced(const std::string& directory) {
   off_t total = 0;
   for (const auto& entry : std::filesystem::directory_iterator(directory)) {
