@@ -1,6 +1,6 @@
-// Exact attention against its approximations: error of the outputs, time and
-// peak memory by the number of tokens. A row a method, its arguments tokens and
-// whether like tokens stand together.
+// Exact attention and its approximations: error of the outputs, time and peak
+// memory by number of tokens. One row per method; arguments: tokens, and
+// whether similar tokens are adjacent.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -19,15 +19,16 @@ namespace {
 
 constexpr std::int64_t kDim = 64;
 constexpr double kTemperature = 0.05;
-// Tokens that are alike.
+// Similar tokens per cluster.
 constexpr std::int64_t kClusterSize = 32;
-// Of a token from its cluster's centre, as a share of its norm.
+// Distance of a token from its cluster's centre, as a share of its norm.
 constexpr float kSpread = 0.5f;
 
-// Tokens of norm 1 in clusters: a cosine of about 0.8 within, of about 0
-// between. They lie anywhere in the sequence, or in runs.
+// Returns tokens of norm 1 in clusters, with a cosine of about 0.8 within a
+// cluster and about 0 between clusters. Clusters are scattered over the
+// sequence, or are contiguous runs.
 Matrix Tokens(std::int64_t count, bool in_runs) {
-  // Of a generator that the approximations do not draw from.
+  // A generator that the approximations do not use.
   std::mt19937 random(1);
   std::normal_distribution<float> normal;
   std::vector<std::int64_t> cluster_of(static_cast<std::size_t>(count));
@@ -101,7 +102,7 @@ void Run(benchmark::State& state, const Approximation& approximation) {
     }
     state.counters["error"] = RelativeError(context->outputs, exact);
     state.counters["pairs"] = static_cast<double>(context->scored_count);
-    // The outputs among it, 256 bytes a token.
+    // Includes the outputs, 256 bytes per token.
     state.counters["MiB"] = static_cast<double>(memory.added()) / (1 << 20);
   }
 }

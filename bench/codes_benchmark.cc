@@ -1,5 +1,5 @@
-// Logits of codes in each table, beside what the machine could do at best: a
-// read of the same bytes, and multiply-adds without memory.
+// Logits from codes in each table, compared with the machine's limits: reading
+// the same bytes, and multiply-adds without memory access.
 #include <benchmark/benchmark.h>
 #include <immintrin.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kDim = 128;
 constexpr std::int64_t kSteps = CodeStepCount(kDim);
-// Blocks a call: as a scan takes them, so that logits stay in the cache.
+// Blocks per call: as in a scan, so that logits stay in the cache.
 constexpr std::int64_t kSingleBlocks = 256;
 constexpr std::int64_t kManyBlocks = 32;
 
@@ -72,7 +72,7 @@ void Logits(benchmark::State& state, const CodeKernels* kernels) {
   state.SetBytesProcessed(state.iterations() * row_count * kDim * kBits / 8);
   const auto pairs =
       static_cast<double>(state.iterations() * row_count * query_count);
-  // Of components, for each of which a query of 16 bits has two products.
+  // Counts components; a query of 16 bits needs two products for each.
   state.counters["MAC/s"] = benchmark::Counter(
       pairs * static_cast<double>(kDim), benchmark::Counter::kIsRate);
   state.counters["s/query"] = benchmark::Counter(
@@ -80,7 +80,7 @@ void Logits(benchmark::State& state, const CodeKernels* kernels) {
       benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 
-// The argument: bytes.
+// Argument: bytes.
 __attribute__((target("avx2"))) void Read(benchmark::State& state) {
   const auto bytes = RandomBytes(state.range(0));
   constexpr std::size_t kLine = 64;
@@ -104,7 +104,7 @@ __attribute__((target("avx2"))) void Read(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
-// As many sums as hide the latency of an addition.
+// Enough independent sums to hide the latency of an addition.
 constexpr int kSums = 16;
 constexpr std::int64_t kRounds = 4096;
 
@@ -181,7 +181,7 @@ bool RegisterAll() {
       return benchmark::RegisterBenchmark(
           absl::StrCat(kernel, "/", table.name).c_str(), run, table.kernels);
     };
-    // In the second cache, and beyond it.
+    // Sizes within the L2 cache, and beyond it.
     for (const std::int64_t rows : {8192, 1000000}) {
       if (table.kernels == &kScalarCodeKernels && rows > 8192) continue;
       for (const std::int64_t queries : {1, 16, 64}) {

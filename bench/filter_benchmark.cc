@@ -1,9 +1,10 @@
-// What masks cost: attention over 1,000,000 items of 128 dimensions through an
+// Cost of masks: attention over 1,000,000 items of 128 dimensions through an
 // IVF index, with filters that pass a share of the items, and with a deny list
-// of 100,000 ids. 20,000 Gaussian clusters, centres and keys within a cluster
-// of standard deviation 1, normalised; queries are drawn as the keys are. What
-// a filter passes is independent of the keys, but for "near" and "far": items
-// of clusters that are the queries' own, or are none of them.
+// of 100,000 ids. Keys are 20,000 Gaussian clusters with standard deviation 1
+// for centres and for keys within a cluster, normalised; queries come from the
+// same distribution. What a filter passes is independent of the keys, except
+// for "near" and "far", which pass items of the queries' own clusters, or only
+// items of other clusters.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -27,7 +28,7 @@ namespace {
 constexpr std::int64_t kDim = 128;
 constexpr std::int64_t kItemCount = 1000000;
 constexpr std::int64_t kClusterCount = 20000;
-// Queries are of the clusters below this.
+// Queries come from clusters with numbers below this.
 constexpr std::int64_t kQueryClusterCount = 2000;
 constexpr std::int64_t kQueryCount = 25;
 constexpr std::int64_t kDenyCount = 100000;
@@ -63,7 +64,8 @@ struct Catalog {
         key[d] = static_cast<float>(key[d] / norm);
       }
     };
-    // A random order of 0 .. items - 1: exactly the share asked for is below.
+    // A random order of 0 .. items - 1, so that exactly the requested share is
+    // below a limit.
     std::vector<std::int64_t> draws(kItemCount);
     for (std::int64_t i = 0; i < kItemCount; ++i) {
       draws[static_cast<std::size_t>(i)] = i;
@@ -91,7 +93,8 @@ struct Catalog {
       if (i % (kItemCount / kDenyCount) == 0) deny_list.push_back(id);
     }
     std::shuffle(deny_list.begin(), deny_list.end(), random);
-    // Where a request's ids lie: in the order that they came in.
+    // Copies the ids so that they lie in memory in this order, as a request's
+    // do.
     deny_list = std::vector<ItemId>(deny_list.begin(), deny_list.end());
     auto index = IvfIndex::Build(spans, kDim, ScoreKind::kDot, IvfOptions());
     if (!index.ok()) std::abort();
@@ -136,7 +139,8 @@ AttendAnswer Ask(const AttendQuery& query) {
   return Attend(TheCatalog().snapshot, query, Interrupt()).value();
 }
 
-// Share of the exact shortlists that are found, and the rows scored for it.
+// Returns the share of the exact shortlists that is found, and the rows scored
+// for that.
 std::pair<double, double> Recall(const std::string& filter) {
   std::int64_t found = 0;
   std::int64_t wanted = 0;
@@ -185,7 +189,7 @@ void ExactFiltered(benchmark::State& state, const std::string& filter) {
   for (auto _ : state) benchmark::DoNotOptimize(Ask(query));
 }
 
-// The same query without and with the list.
+// The same query without the list, and with it below.
 void NotDenied(benchmark::State& state) {
   const AttendQuery query = QueryOf(0, "");
   for (auto _ : state) benchmark::DoNotOptimize(Ask(query));

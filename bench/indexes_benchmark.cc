@@ -1,10 +1,10 @@
-// All indexes in one table: recall@100, memory, build time and time of a query,
-// one query on one core. Keys are a mixture of Gaussians, 2,000 clusters of 128
-// dimensions, centres and keys within a cluster of standard deviation 1,
-// normalised; then the same with norms from 1 to 10; then with queries from
-// another mixture. Queries are never keys. All indexes of a set are built, on
-// one thread, and then answer by turns, so that what disturbs the machine
-// disturbs all; times are medians of the rounds.
+// All indexes in one table: recall@100, memory, build time, and time of one
+// query on one core. Keys are a mixture of 2,000 Gaussian clusters in 128
+// dimensions with standard deviation 1 for centres and for keys within a
+// cluster, normalised; then the same with norms from 1 to 10; then with queries
+// from another mixture. Queries are never keys. All indexes of a set are built
+// first, on one thread, and then answer in turn, so that disturbances affect
+// all of them; times are medians of the rounds.
 //
 //   indexes_benchmark [--json FILE] [keys, default 100000] [rounds, default 5]
 //       [data, one of the names below]
@@ -66,7 +66,7 @@ class Mixture {
     centres_.resize(kClusterCount * kDim);
     for (float& component : centres_) component = normal_(random_);
   }
-  // Rows of norm 1, or of norms spread evenly over [1, norm_spread].
+  // Draws rows of norm 1, or of norms spread evenly over [1, norm_spread].
   std::vector<float> Draw(std::int64_t count, float norm_spread = 1) {
     std::uniform_real_distribution<float> norms(1, norm_spread);
     std::vector<float> rows(static_cast<std::size_t>(count * kDim));
@@ -156,7 +156,7 @@ double RecallOf(const Shortlists& shortlists, const Shortlists& exact) {
   return static_cast<double>(found) / static_cast<double>(wanted);
 }
 
-// An index, and how far it is to look.
+// An index, and its search effort.
 struct Contender {
   std::string index;
   std::string goal;
@@ -178,7 +178,8 @@ void Add(const Data& data, const char* name, const Builder& build,
   const double bytes = static_cast<double>(index->memory_bytes()) /
                        static_cast<double>(data.key_count());
   const bool is_exact = index->kind() == IndexKind::kFlat;
-  // As built, by the index itself; then by what is quickest for a recall.
+  // First as the index itself chooses when built; then by the fastest settings
+  // for a recall.
   for (const auto& [goal, goals] :
        {std::pair("as built",
                   ScanGoals{.probe_count = index->tuning().probe_count}),
@@ -213,8 +214,8 @@ std::unique_ptr<FlatIndex> BuildFlat(const Data& data) {
 constexpr int kLshBits = 256;
 constexpr std::int64_t kRescored = 20 * kShortlistCount;
 
-// Answers of FAISS's LSH as they are or, with the keys, the best kRescored of
-// them rescored.
+// Answers of FAISS's LSH as they are or, given the keys, with its best
+// kRescored rescored.
 Run RunFaissLsh(const Data& data, const faiss::IndexLSH& index,
                 const FlatIndex* keys) {
   const std::int64_t count = keys != nullptr ? kRescored : kShortlistCount;
@@ -251,8 +252,8 @@ Run RunFaissLsh(const Data& data, const faiss::IndexLSH& index,
   return run;
 }
 
-// FAISS's own LSH: signs of random projections, all compared by Hamming
-// distance.
+// FAISS's own LSH: signs of random projections, compared exhaustively by
+// Hamming distance.
 void AddFaissLsh(const Data& data, Contenders& contenders) {
   omp_set_num_threads(1);
   const auto index = std::make_shared<faiss::IndexLSH>(kDim, kLshBits);
@@ -304,7 +305,7 @@ Contenders MakeContenders(const Data& data) {
         return Must(PqIndex::Build(d.key_spans, kDim, ScoreKind::kDot, {}));
       },
       contenders);
-  // As of a catalog's keys_on_disk; bytes are those in memory.
+  // As with a catalog's keys_on_disk; bytes are those in memory.
   UnlinkedFiles files(std::filesystem::temp_directory_path() /
                       "attendant-indexes-benchmark");
   Add(

@@ -1,4 +1,4 @@
-// Speed of the inner loops at each level this processor has.
+// Speed of the inner loops at each level that this processor supports.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -41,8 +41,8 @@ void DotRows(benchmark::State& state, KernelLevel level) {
                           static_cast<std::int64_t>(sizeof(float)));
 }
 
-// Arguments: rows, queries. Rows a chunk at a time, as scans take them, so that
-// the products stay in the cache.
+// Arguments: rows, queries. Processes rows in chunks, as scans do, so that the
+// products stay in the cache.
 void DotRowsMulti(benchmark::State& state, KernelLevel level) {
   constexpr std::int64_t kChunkRows = 256;
   const std::int64_t row_count = state.range(0);
@@ -64,14 +64,14 @@ void DotRowsMulti(benchmark::State& state, KernelLevel level) {
       benchmark::Counter::kIsRate);
 }
 
-// Which row comes next where they are read in no order: steps of a generator
-// that meets all of 2^n rows.
+// Returns the next row of a random access order: a generator's step that visits
+// all 2^n rows.
 std::size_t NextRow(std::size_t row, std::int64_t row_count) {
   return (row * 1664525 + 1013904223) & static_cast<std::size_t>(row_count - 1);
 }
 
-// Products of rows anywhere with one of them, as a graph's build takes them,
-// with bfloats or floats. The argument: rows, a power of 2.
+// Products of one row with scattered rows, as when a graph is built, with
+// bfloats or floats. Argument: rows, a power of 2.
 template <typename Number, typename Dot>
 void DotAnywhere(benchmark::State& state, const AlignedBuffer<Number>& rows,
                  Dot dot) {
@@ -117,7 +117,7 @@ void TanhDotRows(benchmark::State& state, KernelLevel level) {
                                   rows.data(), row_count, kDim, dots.data());
     benchmark::ClobberMemory();
   }
-  // Of tanhs.
+  // Items are tanh evaluations.
   state.SetItemsProcessed(state.iterations() * row_count * kDim);
 }
 
@@ -175,7 +175,7 @@ bool RegisterAll() {
           absl::StrCat(kernel, "/", KernelLevelName(level)).c_str(), run,
           level);
     };
-    // In the second cache, and beyond it.
+    // Sizes within the L2 cache, and beyond it.
     add("DotRows", DotRows)->Arg(1000)->Arg(100000);
     add("DotRowsMulti", DotRowsMulti)
         ->Args({1024, 12})

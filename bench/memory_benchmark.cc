@@ -1,14 +1,14 @@
-// What a catalog at rest takes of memory, by the kind of its index: resident
-// memory of the process that is not a file's (RssAnon and RssShmem), beyond
-// that of the server's catalogs without any, RocksDB's buffers included. Items
-// have a short id and a key, neither value nor attributes. Beside it recall@100
-// and the time of one query on one core, its pages in memory.
+// Memory of a catalog at rest, by kind of index: the process's resident memory
+// that is not file-backed (RssAnon and RssShmem), in excess of that of a server
+// without catalogs, including RocksDB's buffers. Items have a short id and a
+// key, but neither value nor attributes. Also reports recall@100 and the time
+// of one query on one core, with its pages in memory.
 //
 //   memory_benchmark [--data DIRECTORY] [SET, default mixture-1m] [KIND...]
 //
-// KIND is flat, ivf, hnsw, lsh or pq, with "-disk" for keys on disk; by default
-// flat, ivf, ivf-disk, pq and pq-disk. Each is filled by one process and
-// measured in a second, as after a restart.
+// KIND is flat, ivf, hnsw, lsh or pq, with "-disk" for keys on disk; the
+// default is flat, ivf, ivf-disk, pq and pq-disk. One process fills each
+// catalog and a second one measures it, as after a restart.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -90,7 +90,7 @@ CatalogSchema SchemaOf(const std::string& kind, std::int64_t dim) {
 
 CatalogSet::Options Options() {
   CatalogSet::Options options;
-  // One index, of all items.
+  // One index over all items.
   options.catalog.settle_time = absl::Hours(1);
   return options;
 }
@@ -122,7 +122,7 @@ Asked Ask(const LiveCatalog& catalog, const DataSet& data,
   const auto snapshot = catalog.snapshot();
   std::int64_t found = 0;
   std::vector<double> microseconds;
-  // The first time brings pages and caches to where they stay.
+  // The first pass warms up pages and caches and does not count.
   for (const bool counts : {false, true}) {
     for (std::int64_t q = 0; q < kQueryCount; ++q) {
       const auto vector = data.queries.Row(q);
@@ -161,7 +161,8 @@ Asked Ask(const LiveCatalog& catalog, const DataSet& data,
 void Measure(const std::string& kind, const DataSet& data,
              const std::string& data_directory, const std::string& directory) {
   const GroundTruth truth = Must(LoadGroundTruth(data, data_directory));
-  // Where the catalogs are none: their own share is what came on top.
+  // The baseline is measured without catalogs; their own share is the
+  // difference.
   const std::string empty = directory + ".empty";
   const double before = [&] {
     const auto catalogs = Must(CatalogSet::Open(empty, Options()));
@@ -175,7 +176,7 @@ void Measure(const std::string& kind, const DataSet& data,
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();
   if (!catalog->merge_status().ok()) Must<int>(catalog->merge_status());
-  // What is freed goes back just after.
+  // Freed memory returns to the system shortly afterwards.
   std::this_thread::sleep_for(std::chrono::seconds(1));
   const double anonymous = ResidentBytes().anonymous - before;
   const auto count = static_cast<double>(data.keys.row_count());
@@ -194,7 +195,7 @@ void Measure(const std::string& kind, const DataSet& data,
   std::fflush(stdout);
 }
 
-// Runs `work` in a process of its own; false if it fails.
+// Runs `work` in a child process; returns false if it fails.
 template <typename Work>
 bool Apart(Work work) {
   const pid_t child = fork();

@@ -1,8 +1,8 @@
 // Values pooled over a whole catalog without scoring every key from its floats,
-// against exact sums in doubles:
+// compared with exact sums in doubles:
 //   pooled_benchmark [--data DIRECTORY] [--queries COUNT] SET...
-// Keys are their own values. One row for each data set, filter and temperature.
-// See docs/mass.md.
+// Keys are their own values. Prints one row for each data set, filter and
+// temperature. See docs/mass.md.
 #include <time.h>
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct Filter {
 constexpr Filter kFilters[] = {
     {"all", 1}, {"0.1", 0.1}, {"0.001", 0.001}, {"20 % deleted", 0.8}};
 
-// Of one query, relative to the norm of the exact value.
+// Results of one query; errors are relative to the norm of the exact value.
 struct Answer {
   double error = 0;
   double stated = 0;
@@ -78,7 +78,7 @@ void Report(const std::string& set, const Filter& filter, double temperature,
     seconds.push_back(answer.seconds);
     mass_seconds.push_back(answer.mass_seconds);
     exact_seconds.push_back(answer.exact_seconds);
-    // Logits are floats.
+    // The slack is for logits, which are floats.
     if (answer.error <= answer.stated + 0x1p-18 / temperature) ++held;
     if (answer.exact) ++exact;
   }
@@ -95,7 +95,7 @@ void Report(const std::string& set, const Filter& filter, double temperature,
   std::fflush(stdout);
 }
 
-// query . key for all keys, in doubles.
+// Returns query . key for all keys, in doubles.
 void ScoreAll(std::span<const float> query, MatrixView keys,
               std::vector<double>& similarities) {
   constexpr std::size_t kLanes = 16;
@@ -115,7 +115,7 @@ void ScoreAll(std::span<const float> query, MatrixView keys,
   }
 }
 
-// The softmax's mean of `rows`, which are not none.
+// Returns the softmax-weighted mean of `rows`, which must not be empty.
 std::vector<double> Pool(const std::vector<double>& similarities,
                          const std::vector<RowIndex>& rows, MatrixView keys,
                          double temperature) {
@@ -148,7 +148,8 @@ double RelativeDistance(const std::vector<T>& value,
   return std::sqrt(square / square_norm);
 }
 
-// Of this thread alone, which others on the machine hardly change.
+// Returns this thread's processor time, which other load on the machine hardly
+// changes.
 double ProcessorSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -187,7 +188,7 @@ Answer AnswerOf(const KeyIndex& index, MatrixView keys,
   ScanStats ignored;
   AttentionState massive(kResultCount, &no_ids);
   answer.mass_seconds = Ask(index, scan, massive, ignored);
-  // What it is to be quicker than: every key, without pooling.
+  // The baseline: every key, without pooling.
   scan.exhaustive = true;
   AttentionState exhaustive(kResultCount, &no_ids);
   answer.exact_seconds = Ask(index, scan, exhaustive, ignored);

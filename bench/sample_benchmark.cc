@@ -1,10 +1,11 @@
-// SAMPLE of 10 over a catalog, by groups and exactly: how long it takes as the
-// catalog grows, and how far what is drawn from is from the softmax.
+// SAMPLE of 10 items from a catalog, by groups and exactly: how the time grows
+// with the catalog, and the distance between the distribution drawn from and
+// the softmax.
 //   sample_benchmark [--data DIRECTORY] [--queries COUNT] [--deleted SHARE]
 //       SET...
-// One row for each data set and temperature; at the end, over all sets, the
-// exponent of time against keys. The true distance is in double precision, over
-// all keys. See docs/mass.md.
+// Prints one row for each data set and temperature; at the end, over all sets,
+// the exponent of time against keys. The true distance is computed in double
+// precision over all keys. See docs/mass.md.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -32,10 +33,10 @@ namespace {
 
 constexpr std::int64_t kDrawCount = 10;
 constexpr std::int64_t kShortlistCount = 100;
-// Exact draws are slow and alike.
+// Exact draws are slow and vary little.
 constexpr std::int64_t kExactQueries = 20;
 
-// Of one query.
+// Results of one query.
 struct Answer {
   double seconds = 0;
   double scored = 0;
@@ -62,7 +63,7 @@ double Percentile(std::vector<double> numbers, double share) {
   std::exit(1);
 }
 
-// A catalog of one segment, of which `dead` rows are deleted; null for none.
+// A catalog of one segment in which `dead` rows are deleted; null for none.
 Snapshot SnapshotOf(const DataSet& data, std::shared_ptr<const IvfIndex> index,
                     std::shared_ptr<const Bitmap> dead) {
   const std::int64_t n = data.key_view().row_count;
@@ -122,7 +123,7 @@ Answer Ask(const Snapshot& snapshot, const AttendQuery& query) {
           .stated = answer->slate->distance};
 }
 
-// Half the sum of |q - p| over all keys, by opening every group.
+// Returns half the sum of |q - p| over all keys, by opening every group.
 double TrueDistance(const Snapshot& snapshot, const KeyIndex& index,
                     std::span<const float> vector, double temperature,
                     const ExactMass& exact) {
@@ -178,7 +179,7 @@ Row Report(const std::string& set, std::int64_t key_count, double temperature,
     scored.push_back(answer.scored);
     stated.push_back(answer.stated);
     truth.push_back(answer.truth);
-    // Logits are floats.
+    // The slack is for logits, which are floats.
     if (answer.truth <= answer.stated + 0x1p-22 / temperature) ++held;
   }
   const Row row = {.key_count = static_cast<double>(key_count),
@@ -201,7 +202,7 @@ struct Options {
   double deleted = 0;  // share of rows
 };
 
-// The rows that are deleted, and the others; both null if none is.
+// The deleted rows, and the others; both null if none is deleted.
 struct DeletedRows {
   std::shared_ptr<Bitmap> dead;
   std::shared_ptr<Bitmap> live;
@@ -238,7 +239,7 @@ absl::Status Run(const std::string& name, const Options& options,
   std::vector<Answer> answers[kTemperatures.size()];
   std::vector<double> exact_seconds[kTemperatures.size()];
   for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
-    // Those who come first find caches that others have filled.
+    // Warms up first: the first queries would pay for cold caches.
     for (std::int64_t q = -5; q < query_count; ++q) {
       const std::span<const float> vector =
           data->queries.Row(std::max<std::int64_t>(0, q));
@@ -272,7 +273,8 @@ absl::Status Run(const std::string& name, const Options& options,
   return absl::OkStatus();
 }
 
-// The slope of a line through log(seconds) over log(keys), by least squares.
+// Returns the slope of a line fitted to log(seconds) over log(keys) by least
+// squares.
 double Exponent(const std::vector<Row>& rows, double temperature,
                 const std::function<double(const Row&)>& seconds) {
   double n = 0;

@@ -1,5 +1,5 @@
-// Time and memory of attention over sequences: how they grow with the tokens
-// of Contextualize and the events of RankCandidates.
+// Time and memory of attention over sequences, as a function of the tokens of
+// Contextualize and the events of RankCandidates.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -27,7 +27,7 @@ Matrix RandomMatrix(std::int64_t rows, std::int64_t columns, float deviation) {
   return matrix;
 }
 
-// d_model to d_model, of heads of 64.
+// Returns a model from d_model to d_model with heads of 64.
 AttentionModel RandomModel(std::int64_t dim) {
   const float deviation = 1 / std::sqrt(static_cast<float>(dim));
   const Projection projection = {RandomMatrix(dim, dim, deviation), {}};
@@ -123,7 +123,7 @@ BENCHMARK(ContextualizeModel512)
     ->Range(2048, 8192)
     ->Iterations(1)
     ->Unit(benchmark::kMillisecond);
-// 100 candidates; events, and events named with each candidate.
+// 100 candidates; arguments: events, and events named with each candidate.
 BENCHMARK(Rank64)
     ->Args({10000, 3})
     ->Args({100000, 3})

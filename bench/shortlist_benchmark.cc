@@ -1,6 +1,6 @@
 // Speed and recall of the indexes on 100,000 keys of 128 dimensions: 2,000
-// Gaussian clusters, centres and keys within a cluster of standard deviation 1,
-// normalised. Queries are drawn as the keys are, from the same clusters.
+// Gaussian clusters with standard deviation 1 for centres and for keys within a
+// cluster, normalised. Queries come from the same clusters.
 #include <benchmark/benchmark.h>
 
 #include <algorithm>
@@ -100,7 +100,7 @@ const IvfIndex& Ivf() {
   return *index;
 }
 
-// Share of the exact best `count` that the index finds.
+// Returns the share of the exact best `count` that the index finds.
 double Recall(std::size_t count) {
   std::int64_t found = 0;
   for (std::int64_t q = 0; q < kQueryCount; ++q) {

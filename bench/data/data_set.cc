@@ -18,7 +18,7 @@
 namespace attendant {
 namespace {
 
-// 200000 of "200k", 1000000 of "1m".
+// Returns 200000 for "200k", 1000000 for "1m".
 std::optional<std::int64_t> ParseCount(absl::string_view text) {
   std::int64_t unit = 1;
   if (absl::ConsumeSuffix(&text, "k")) unit = 1000;
@@ -30,7 +30,7 @@ std::optional<std::int64_t> ParseCount(absl::string_view text) {
   return count * unit;
 }
 
-// Queries lie anywhere between an image and a random direction.
+// Each query lies at a random place between an image and a random direction.
 absl::StatusOr<Vectors> MakeForeignWordNet() {
   ATTENDANT_ASSIGN_OR_RETURN(Vectors vectors, ReadWordNet());
   ATTENDANT_ASSIGN_OR_RETURN(const Vectors images, ReadFashionMnist());

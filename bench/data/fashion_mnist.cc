@@ -15,10 +15,10 @@ namespace {
 
 constexpr std::int64_t kPixels = 784;  // 28 x 28
 constexpr std::int64_t kDim = 128;
-// Of the IDX format: a magic number, three dimensions.
+// IDX header: a magic number and three dimensions.
 constexpr std::size_t kHeaderBytes = 16;
 
-// [count, kPixels], each in 0 to 255.
+// Returns [count, kPixels], each in 0 to 255.
 absl::StatusOr<std::vector<double>> ReadImages(const std::string& name,
                                                std::size_t count) {
   const std::string path =
@@ -45,7 +45,7 @@ std::vector<double> Mean(const std::vector<double>& images) {
   return mean;
 }
 
-// The kDim eigenvectors of the greatest eigenvalues, [kDim, kPixels].
+// Returns the eigenvectors of the kDim greatest eigenvalues, [kDim, kPixels].
 absl::StatusOr<std::vector<double>> Components(
     const std::vector<double>& centred) {
   std::vector<double> covariance(kPixels * kPixels);

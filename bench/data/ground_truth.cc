@@ -24,7 +24,7 @@ constexpr std::int64_t kBlockQueries = 250;
 struct Best {
   double similarity = 0;
   std::int32_t row = 0;
-  // The worst on top of a priority queue.
+  // Puts the worst on top of a priority queue.
   bool operator<(const Best& other) const {
     return similarity != other.similarity ? similarity > other.similarity
                                           : row < other.row;
@@ -37,7 +37,7 @@ struct Tables {
   std::vector<double> log_partitions;
 };
 
-// One query's scan.
+// State of one query's scan.
 struct Scan {
   double shift = 0;  // no similarity is greater
   std::priority_queue<Best> best;
@@ -52,8 +52,8 @@ struct Scan {
         best.pop();
         best.push(key);
       }
-      // The temperatures are 0.2 over 1, 2, 4 and 10, so that one exponential
-      // does for all.
+      // The temperatures are 0.2 divided by 1, 2, 4 and 10, so that one
+      // exponential serves all.
       const double e = std::exp((similarities[i] - shift) / kTemperatures[0]);
       const double e2 = e * e;
       const double e4 = e2 * e2;

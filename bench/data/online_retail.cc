@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::int64_t kDim = 64;
 
-// Lines of customer, item, time, after a line of names.
+// Parses lines of customer, item, time; the first line has the names.
 EventLog ParseEvents(const std::string& csv) {
   EventLog log;
   std::map<std::string, std::int32_t> customers;
@@ -50,7 +50,7 @@ absl::StatusOr<Vectors> ReadOnlineRetail() {
       ReadGzip(absl::StrCat(ATTENDANT_SOURCE_DIR,
                             "/examples/online_retail/events.csv.gz")));
   const EventLog log = ParseEvents(csv);
-  // The temperature is given so that none is searched for.
+  // A given temperature avoids the search for one.
   ATTENDANT_ASSIGN_OR_RETURN(const LsiModel model,
                              FitLsi(log, {.dim = kDim,
                                           .key_scale = KeyScale::kSingular,

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kDim = 128;
 
-// One for each synset: what stands behind the bar in the files data.*.
+// Returns one gloss per synset: the text after the bar in the files data.*.
 absl::StatusOr<std::vector<std::string>> ReadGlosses() {
   std::vector<std::string> glosses;
   for (const char* part : {"noun", "verb", "adj", "adv"}) {
@@ -24,7 +24,7 @@ absl::StatusOr<std::vector<std::string>> ReadGlosses() {
     if (!file) return absl::NotFoundError(path);
     for (std::string line; std::getline(file, line);) {
       const std::size_t bar = line.find(" | ");
-      // The licence on top is indented.
+      // Lines of the licence at the top are indented.
       if (line.starts_with(' ') || bar == std::string::npos) continue;
       glosses.push_back(line.substr(bar + 3));
     }
@@ -51,7 +51,7 @@ absl::StatusOr<Vectors> ReadWordNet() {
   Vectors vectors;
   vectors.dim = kDim;
   vectors.keys = model.keys;
-  // Spread over all; a gloss without a known word is passed over.
+  // Spreads queries over all glosses; skips glosses without a known word.
   for (std::int64_t q = 0; q < kDataQueryCount; ++q) {
     const auto gloss = static_cast<std::size_t>(
         q * static_cast<std::int64_t>(glosses.size()) / kDataQueryCount);

@@ -1,11 +1,11 @@
-// What answers say of the catalog's attention, against exact sums in double
-// precision:
+// Compares what answers state about the catalog's attention with exact sums in
+// double precision:
 //   mass_benchmark [--data DIRECTORY] [--queries COUNT] [--ask WAY[,WAY...]]
 //       [--json FILE] [--check] SET...
-// WAY is unstated, learned, 0.02, bound or min_mass; all by default. "Learned"
-// states nothing either, of an index that learned from other queries of the set
-// before, as many as it keeps (LearnedMass). One row for each
-// data set, filter, temperature and way to ask, with the bars that it misses;
+// WAY is unstated, learned, 0.02, bound or min_mass; the default is all.
+// "Learned" requests no precision either, but its index first learned from
+// other queries of the set, as many as it keeps (LearnedMass). Prints one row
+// for each data set, filter, temperature and way, with the bars that it misses;
 // then how many cells met each bar. See docs/mass.md.
 #include <time.h>
 
@@ -74,8 +74,8 @@ std::vector<Way> WaysOf(const std::vector<std::string>& names) {
   return ways;
 }
 
-// A catalog of one segment under an IVF index. Attribute "place" of an item is
-// uniform in [0, 1): filters and deletes take a share of it.
+// A catalog of one segment under an IVF index. The attribute "place" of an item
+// is uniform in [0, 1), so that filters and deletes can select a given share.
 class Catalog {
  public:
   static absl::StatusOr<Catalog> Make(const DataSet& data) {
@@ -101,7 +101,7 @@ class Catalog {
     return catalog;
   }
 
-  // Has the index learn from queries [begin, end).
+  // Lets the index learn from queries [begin, end).
   absl::Status LearnFrom(const MatrixFile<float>& queries, std::int64_t begin,
                          std::int64_t end) const {
     const KeyIndex& index = *whole_.segments[0].segment->indexes[0];
@@ -111,7 +111,7 @@ class Catalog {
     return index.Learn(std::atomic<bool>(false)).status();
   }
 
-  // The rows that stay; null: all.
+  // Returns the rows that pass; null if all do.
   std::unique_ptr<Bitmap> AllowedIn(const Population& population) const {
     if (population.filtering == Filtering::kNone) return nullptr;
     auto allowed =
@@ -124,7 +124,7 @@ class Catalog {
     return allowed;
   }
 
-  // The snapshot that answers for the population.
+  // Returns the snapshot that answers for the population.
   Snapshot SnapshotOf(const Population& population) const {
     Snapshot snapshot = whole_;
     if (population.filtering != Filtering::kDeletes) return snapshot;
@@ -163,7 +163,7 @@ AttendQuery QueryOf(std::span<const float> vector, const Population& population,
   return query;
 }
 
-// Of the processor: others may share the machine.
+// Returns the thread's processor time, because others may share the machine.
 double ThreadSeconds() {
   timespec time;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
@@ -210,7 +210,7 @@ MassAnswer Judge(const AttendAnswer& answer, double seconds,
   return judged;
 }
 
-// The answers to one data set's queries, by population, temperature and way.
+// Answers to the queries of one data set, by population, temperature and way.
 class Measurement {
  public:
   Measurement(const DataSet& data, const Catalog& catalog,
@@ -228,15 +228,15 @@ class Measurement {
                     ways_.size());
   }
 
-  // Whether some way needs an index that learned from queries; or one that did
-  // not.
+  // Returns whether some way needs an index that learned from queries or, if
+  // `learned` is false, one that did not.
   bool HasWays(bool learned) const {
     return std::any_of(ways_.begin(), ways_.end(), [learned](const Way& way) {
       return way.IsLearned() == learned;
     });
   }
 
-  // In those ways.
+  // Asks the query in those ways.
   void Ask(std::span<const float> query, bool learned) {
     const std::vector<double> similarities = ScoreAll(query, data_.key_view());
     for (std::size_t p = 0; p < std::size(kPopulations); ++p) {
@@ -253,7 +253,7 @@ class Measurement {
           const auto [answer, seconds] = Timed(snapshots_[p], asked);
           MassAnswer judged = Judge(answer, seconds, exact, way);
           if (way.min_mass > 0) {
-            // How long it takes hangs little on the mass.
+            // The time hardly depends on the mass.
             if (exact_seconds == 0) {
               asked.scan_mode = ScanMode::kExact;
               exact_seconds = Timed(snapshots_[p], asked).second;
@@ -305,7 +305,7 @@ struct Options : SetFlags {
   bool check = false;
 };
 
-// Of all cells, by bar: how many there are and how many missed it.
+// For each bar, over all cells: how many there are and how many missed it.
 using Tally = std::map<std::string, std::pair<int, int>>;
 
 absl::Status Run(const std::string& name, const Options& options, Tally& tally,
@@ -325,7 +325,7 @@ absl::Status Run(const std::string& name, const Options& options, Tally& tally,
     ask(0, query_count, /*learned=*/false);
   }
   if (measurement.HasWays(/*learned=*/true)) {
-    // All are measured, none by what was learned from itself.
+    // All queries are measured, and none by an index that learned from it.
     const std::int64_t cut = std::max(
         query_count / 2, query_count - std::int64_t{LearnedMass::kKeptQueries});
     ATTENDANT_RETURN_IF_ERROR(

@@ -15,9 +15,9 @@ namespace {
 
 // The interval score of Gneiting and Raftery (2007) for 95 %.
 constexpr double kAlpha = 0.05;
-// A share of fewer says nothing.
+// A share of fewer answers proves nothing.
 constexpr std::size_t kMinAnswers = 20;
-// Answers that know nothing are held to no other bar.
+// Largest share of answers of unknown method; these count for no other bar.
 constexpr double kMaxUnknown = 0.01;
 
 double Percentile(std::vector<double> numbers, double share) {
@@ -91,7 +91,7 @@ void MassCell::Estimates(const std::vector<MassAnswer>& answers) {
                });
   const bool bound = question_.asked == "bound";
   const double covered = Share(known, [&](const MassAnswer& answer) {
-    // Bounds know of rounding; the others' logits are floats.
+    // Bounds account for rounding; the logits of the others are floats.
     const double slack = answer.method == MassMethod::kBound ? 0 : rounding;
     return answer.lower <= slack && -slack <= answer.upper;
   });
@@ -141,7 +141,7 @@ void MassCell::Estimates(const std::vector<MassAnswer>& answers) {
   if (known.size() < kMinAnswers) return;
   if (bound) {
     bars_.push_back({"bound never fails", covered == 1});
-    // Half of a width; the bar is for one temperature.
+    // Half of an interval's width; the bar applies at one temperature.
     if (question_.temperature == 0.1) {
       bars_.push_back({"half-width <= 0.5 at 0.1", width / 2 <= 0.5});
     }

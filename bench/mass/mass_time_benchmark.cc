@@ -1,11 +1,11 @@
-// What it takes to know a log partition to 0.02, of the time of an exact scan
-// of floats: one query alone on one core, and batches of 64 on two.
+// Time to estimate a log partition to within 0.02, relative to an exact scan of
+// floats: one query alone on one core, and batches of 64 on two.
 //   mass_time_benchmark [--data DIRECTORY] [--queries COUNT] [--rounds COUNT]
 //       [--seconds SECONDS] --json FILE SET...
-// Both answers are the 100 best items with their weights, by Attend: of an IVF
-// index with mass_precision 0.02, and of a FLAT index, which scores every key.
-// Each is measured once a round for so many seconds, by turns, at each
-// temperature; before that, the errors of the first over all queries against
+// Both answers are Attend's 100 best items with their weights: from an IVF
+// index with mass_precision 0.02, and from a FLAT index, which scores every
+// key. Each round measures the two in turn for SECONDS, at each temperature.
+// Before that, the errors of the first over all queries are measured against
 // sums in double precision. bench/mass_time.py runs it.
 #include <algorithm>
 #include <atomic>
@@ -86,10 +86,10 @@ Snapshot MakeFlat(const DataSet& data) {
   return MakeSnapshot(RowsOf(data), std::move(index), {});
 }
 
-// One way to answer the queries of a set at one temperature.
+// A way to answer the queries of a set at one temperature.
 class Way {
  public:
-  // The snapshot outlives it.
+  // `snapshot` must outlive the object.
   Way(const Snapshot& snapshot, const DataSet& data, std::int64_t query_count,
       double temperature, std::optional<double> precision)
       : snapshot_(snapshot) {
@@ -112,7 +112,7 @@ class Way {
     return *std::move(answer);
   }
 
-  // Of a query, in a round of so many seconds.
+  // Measures times per query in a round of `seconds`.
   Json Measure(double seconds) const {
     return {{"single_ms", SingleMs(seconds)}, {"batch_ms", BatchMs(seconds)}};
   }
@@ -125,7 +125,7 @@ class Way {
     return 1e3 * SecondsSince(start) / static_cast<double>(count);
   }
 
-  // Each thread takes the next 64, until the time is up.
+  // Each thread takes the next 64 queries until the time is up.
   double BatchMs(double seconds) const {
     const std::size_t batch_count = queries_.size() / kBatch;
     std::atomic<std::size_t> next = 0;
@@ -154,7 +154,8 @@ class Way {
   std::vector<AttendQuery> queries_;
 };
 
-// How far the log partitions are off, and how many stated intervals hold them.
+// Errors of the log partitions, and the share of stated intervals that contain
+// them.
 Json ErrorsOf(const Way& way, std::int64_t query_count,
               const GroundTruth& truth, std::size_t temperature) {
   const double rounding = LogRounding(kTemperatures[temperature]);

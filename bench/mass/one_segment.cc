@@ -11,7 +11,7 @@ Snapshot MakeSnapshot(std::shared_ptr<RowTable> rows,
   Snapshot snapshot;
   snapshot.catalog_uid = "0123456789abcdef";
   auto schema = std::make_shared<CatalogSchema>();
-  // Not AUTO, of which a recall of .99 would be asked.
+  // Not AUTO, which would aim for a recall of .99.
   schema->key_fields.push_back(
       {.name = "key", .dim = index->dim(), .index_kind = index->kind()});
   schema->attributes = std::move(attributes);

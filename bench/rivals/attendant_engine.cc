@@ -1,11 +1,11 @@
 // Our indexes. Configurations: INDEX or INDEX MODE, where INDEX is flat, ivf,
-// ivf:LISTS or ivf-disk, whose floats lie in a file, and MODE says what the
-// effort is:
+// ivf:LISTS or ivf-disk, whose floats are in a file, and MODE defines the
+// effort:
 //   (none)  lists to visit
-//   asked   1,000 times the recall that is asked for
-//   proven  of no meaning: the best are proven, the partition within 0.001
-//   stated  of no meaning: the partition within 0.02
-//   exact   of no meaning: every key is scored from its floats
+//   asked   1,000 times the requested recall
+//   proven  ignored: the best are proven, the partition within 0.001
+//   stated  ignored: the partition within 0.02
+//   exact   ignored: every key is scored from its floats
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
@@ -32,11 +32,11 @@ class NoIds : public IdResolver {
   absl::string_view IdOf(std::int32_t, RowIndex) const override { return {}; }
 };
 
-// kRecall: efforts are thousandths of a recall. kTuned: recalls nearer and
-// nearer to 1, as others are tuned by lists or candidates.
+// kRecall: efforts are thousandths of a recall. kTuned: efforts are recalls
+// ever closer to 1, as others are tuned by lists or candidates.
 enum class Goal { kProbes, kRecall, kTuned, kProven, kStated, kExact };
 
-// Efforts that halve what is missed.
+// Raising the effort by this many halves what is missed.
 constexpr std::int64_t kEffortsOfHalf = 16;
 
 struct BuiltIndex {
@@ -44,7 +44,7 @@ struct BuiltIndex {
   double seconds = 0;
 };
 
-// files: where ivf-disk keeps its floats.
+// `files`: where ivf-disk stores its floats.
 absl::StatusOr<std::unique_ptr<KeyIndex>> MakeIndex(absl::string_view name,
                                                     const DataSet& data,
                                                     ScratchFiles& files) {

@@ -1,6 +1,6 @@
-// FAISS, of any build, and a softmax over what it returns. Configurations: a
-// string of its index factory, and after a blank the k factor of a refining
-// index: "IVF1024,PQ64x4fs,RFlat 2".
+// Any build of FAISS, and a softmax over its results. A configuration is a
+// string for FAISS's index factory, optionally followed by a blank and the k
+// factor of a refining index: "IVF1024,PQ64x4fs,RFlat 2".
 #include <dlfcn.h>
 #include <faiss/IndexHNSW.h>
 #include <faiss/IndexIVF.h>
@@ -30,7 +30,7 @@ extern "C" void openblas_set_num_threads(int count);
 namespace attendant {
 namespace {
 
-// The parts of an index that a search has settings of; null where it has none.
+// The parts of an index that have search settings; null if absent.
 struct Parts {
   faiss::IndexIVF* ivf = nullptr;
   faiss::IndexHNSW* hnsw = nullptr;
@@ -61,8 +61,8 @@ struct BuiltIndex {
 
 class FaissEngine : public Engine {
  public:
-  // The headers' version, the file that the code is in (the program, if it is
-  // linked in), and how that says that it was compiled.
+  // Returns the headers' version, the file that contains the code (the program,
+  // if linked statically), and how that file says it was compiled.
   std::string version() const override {
     Dl_info library = {};
     dladdr(reinterpret_cast<const void*>(&faiss::get_compile_options),
@@ -105,7 +105,7 @@ class FaissEngine : public Engine {
   std::vector<BatchMode> batch_modes() const override {
     std::vector<BatchMode> modes = {
         {"openmp", 1, 2, 64}, {"threads", 2, 1, 64}, {"singles", 2, 1, 1}};
-    // A product of matrices, the faster the more queries it is of.
+    // A matrix product, which is faster per query with more queries.
     if (parts_.hnsw == nullptr && parts_.ivf == nullptr) {
       modes.push_back({"openmp-960", 1, 2, 960});
     }
@@ -152,7 +152,8 @@ class FaissEngine : public Engine {
   }
 
  private:
-  // From a file, if it was built before, with the seconds it took beside it.
+  // Reads the index from a file if it was built before, with the build's
+  // seconds, which are stored next to it.
   static BuiltIndex ReadOrBuild(const std::string& factory, const DataSet& data,
                                 const std::string& cache_prefix) {
     const std::string cache =
@@ -177,7 +178,7 @@ class FaissEngine : public Engine {
     built.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();
-    // What others would read half-written is renamed when it is whole.
+    // Renames the complete file, so that others never read half of it.
     const std::string temporary = cache + ".part";
     faiss::write_index(built.index.get(), temporary.c_str());
     std::ofstream(cache + ".seconds") << built.seconds;

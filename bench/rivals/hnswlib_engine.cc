@@ -1,4 +1,4 @@
-// hnswlib, M 16, efConstruction 200, and a softmax over what it returns.
+// hnswlib with M 16 and efConstruction 200, and a softmax over its results.
 #include <hnswlib/hnswlib.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ namespace {
 
 class HnswlibEngine : public Engine {
  public:
-  // Its headers don't say which they are.
+  // The headers do not state their version.
   std::string version() const override {
     return "hnswlib, compiled for this processor";
   }

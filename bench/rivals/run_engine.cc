@@ -40,7 +40,7 @@ double ProcessorSeconds() {
          static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
-// Anonymous and shared memory that is resident, in bytes.
+// Returns the resident anonymous and shared memory, in bytes.
 std::int64_t ResidentBytes() {
   malloc_trim(0);
   std::ifstream file("/proc/self/status");
@@ -132,7 +132,8 @@ class Session {
     second.join();
   }
 
-  // Share of the exact rows that the first answers hold, on average.
+  // Returns the mean share of the exact rows that the first `count` answers
+  // hold.
   double Recall(std::int64_t count) const {
     std::int64_t found = 0;
     for (std::int64_t q = 0; q < count; ++q) {
@@ -193,7 +194,7 @@ class Session {
       errors.push_back(error);
       if (std::isnan(answer.stated_error)) continue;
       stated.push_back(answer.stated_error);
-      // 1e-5: what rounding to floats leaves of an exact answer.
+      // 1e-5 covers the rounding to floats in an exact answer.
       if (std::abs(std::expm1(truth - answer.log_partition)) <=
           1.96 * answer.stated_error + 1e-5) {
         ++covered;
@@ -244,7 +245,7 @@ class Session {
             {"p99_ms", 1e3 * Percentile(latencies, .99)}};
   }
 
-  // The mode of that name, as far as there are queries for it.
+  // Returns the mode of that name, adapted to the number of queries.
   std::optional<BatchMode> ModeOf(const std::string& name) const {
     for (BatchMode mode : engine_.batch_modes()) {
       if (mode.name != name) continue;
@@ -254,9 +255,9 @@ class Session {
     return std::nullopt;
   }
 
-  // Each thread takes batch after batch, while `goes_on` says so of how many
-  // were taken before. With `kept`, answers are those of the queries there. How
-  // many queries were answered.
+  // Each thread takes batch after batch while `goes_on`, called with the number
+  // taken before, returns true. With `kept`, stores the answers at their
+  // queries' places. Returns how many queries were answered.
   template <typename GoesOn>
   std::int64_t AnswerBatches(const BatchMode& mode, GoesOn goes_on,
                              Answer* kept) {
@@ -283,7 +284,7 @@ class Session {
     return done;
   }
 
-  // Of as many queries as whole batches have.
+  // Checks as many queries as fill whole batches.
   Json CheckBatch(const std::string& name, std::int64_t effort) {
     const std::optional<BatchMode> mode = ModeOf(name);
     if (!mode) return {{"error", absl::StrCat("no batch mode ", name)}};
@@ -308,7 +309,7 @@ class Session {
     const double elapsed = SecondsSince(start);
     const double processor = ProcessorSeconds() - processor_start;
     return {{"queries_per_second", count / elapsed},
-            // Were the two cores all ours.
+            // The rate if both cores were entirely available.
             {"queries_per_processor_second", 2 * count / processor}};
   }
 

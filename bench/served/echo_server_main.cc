@@ -1,4 +1,4 @@
-// echo_server: what a server costs that does nothing with its messages.
+// echo_server: the cost of a server that does nothing with its messages.
 #include <google/protobuf/util/json_util.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
@@ -33,8 +33,8 @@ absl::StatusOr<v1::AttendRequest> ReadRequest(const std::string& path) {
   return request;
 }
 
-// What a server answers. Internal if it is serialised to other than as many
-// bytes as the server sent: then an echo of it would not do the same.
+// Returns a server's answer. Internal if it does not serialise to as many bytes
+// as the server sent: an echo of it would then do different work.
 absl::StatusOr<v1::AttendResponse> ReplyOf(const std::string& server,
                                            const v1::AttendRequest& request) {
   grpc::GenericStub stub(
@@ -100,7 +100,7 @@ int Main(int argc, char** argv) {
     }
     reply = *found;
   }
-  // As attendantd does.
+  // As in attendantd.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   CatchStopSignals();
   const auto echo = EchoServer::Start(

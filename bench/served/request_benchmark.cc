@@ -1,7 +1,8 @@
-// What a request takes without gRPC, on one thread: from the bytes of an
-// AttendRequest to those of its reply, the ten best of small catalogs. Items
-// are a mixture of 20 Gaussians, normalised; queries are drawn as the items
-// are. Arguments: items, dimensions, requests that share their passes.
+// Cost of a request without gRPC, on one thread: from the bytes of an
+// AttendRequest to those of its reply, the ten best items of small catalogs.
+// Items are a normalised mixture of 20 Gaussians, and queries come from the
+// same distribution. Arguments: items, dimensions, requests that share their
+// passes.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -61,13 +62,14 @@ T OrAbort(absl::StatusOr<T> value) {
   return *std::move(value);
 }
 
-// What a request says of it.
+// The requirements that a request states.
 struct Wanted {
   std::optional<double> recall = {};
   std::optional<double> mass_precision = {};
 };
 
-// A catalog for each kind of index, in a directory that goes with the object.
+// A catalog for each kind of index, in a directory that is removed with the
+// object.
 class Served {
  public:
   Served(std::int64_t item_count, std::int64_t dim)
@@ -135,7 +137,8 @@ class Served {
   std::optional<Backend> backend_;
 };
 
-// One at a time. It must be gone before what RocksDB keeps for its process is.
+// Holds one at a time. It must be destroyed before RocksDB's process-wide
+// state.
 std::unique_ptr<Served>& ServedNow() {
   static std::unique_ptr<Served> served;
   return served;

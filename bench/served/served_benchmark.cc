@@ -1,16 +1,16 @@
-// How many requests a second attendantd answers, as a share of what an echo of
-// the same messages does: 200,000 items of 128 dimensions, the ten best with a
-// recall of 0.95, 16 callers. All else is as requests have it that say no more:
-// a shortlist of 100, and the value pooled over it. A request's recall is an
-// aim, and the least is asked for with which the ten are found so surely. Both
-// servers, the callers and the engine are in this process and share its cores;
-// the two are measured by turns, so that whatever else slows the machine slows
-// both.
+// Requests per second that attendantd answers, as a share of an echo server's
+// rate with the same messages: 200,000 items of 128 dimensions, the ten best
+// items with a recall of 0.95, 16 callers. Otherwise requests use the defaults:
+// a shortlist of 100, and the value pooled over it. A request's recall is only
+// an aim, so the benchmark asks for the lowest one with which the ten best are
+// found that reliably. Both servers, the callers and the engine share this
+// process and its cores; the two are measured in turn, so that disturbances
+// affect both.
 //
 //   served_benchmark [--json FILE] [DATA_SET [ROUNDS [SECONDS]]]
 //
-// of bench/data, by default mixture-200k, five rounds and three seconds each.
-// bench/served.py runs it too.
+// DATA_SET is one of bench/data, by default mixture-200k, with five rounds of
+// three seconds each. bench/served.py runs it too.
 #include <unistd.h>
 
 #include <algorithm>
@@ -50,7 +50,7 @@ struct Options {
   std::string json_path;  // empty: none
 };
 
-// A directory that goes with the object.
+// A directory that is removed with the object.
 class TemporaryDirectory {
  public:
   TemporaryDirectory()
@@ -100,7 +100,7 @@ std::vector<v1::AttendRequest> Requests(const DataSet& data, double recall) {
   return requests;
 }
 
-// Share of an exact answer's items that an answer has.
+// Returns the share of the exact answer's items that an answer has.
 absl::StatusOr<double> MeanRecall(
     Client& client, const std::vector<v1::AttendRequest>& requests) {
   int found = 0;

@@ -1,14 +1,14 @@
-// Every file of a data directory, damaged at places spread over its length: a
-// bit flipped, a byte turned around, a sector zeroed, the end cut off; and each
-// in the place of another, older or of another catalog. Each time a server's
-// worth of catalogs is opened in a process of its own: what was
-// hit is reported, or nothing is missing and nothing is wrong; never a crash.
-// Catalogs whose files were not hit are whole.
+// Damages every file of a data directory at places spread over its length:
+// flips a bit, inverts a byte, zeroes a sector, cuts off the end; and replaces
+// it with another file, an older one or one of another catalog. Each time a
+// separate process opens a server's worth of catalogs: the damage is reported,
+// or nothing is missing or wrong; it never crashes. Catalogs whose files were
+// not hit are intact.
 //
 //   damage_sweep_test --places=64                 the long forms
 //   damage_sweep_test --flips=10000 --seed=1
 //
-// Sanitizers slow an opening down fivefold: half of the short form there.
+// Sanitizers make opening five times slower and run half of the short form.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,11 +1,12 @@
-// What an operator writes, and headers of each call. attendantd's
-// configuration file: refused with the status of bad usage and a reason, or
-// what it says is in range and is read back the same. The file of tokens, the
-// scope of a token and traceparent: refused, or what they say is well-formed.
-// authorization: refused, unless it is the one token that there is. The path of
-// a method: nobody may do more than its role. Addresses: refused, or of a port
-// that there is. The name of a token: refused, or the token is the one of its
-// line.
+// What an operator writes, and headers of each call:
+// - attendantd's configuration file is refused as bad usage with a reason, or
+// its values are in range and read back the same.
+// - The token file, a token's scope and traceparent are refused, or the result
+// is well-formed.
+// - authorization is refused unless it has the only token.
+// - A method's path allows nobody more than its role.
+// - Addresses are refused, or have an existing port.
+// - A token's name is refused, or the new token matches its line.
 #include <netinet/in.h>
 
 #include <cerrno>

@@ -1,6 +1,7 @@
-// Filters as text: refused, or read as what is written back and as what a plain
-// twin finds true of each row. After a byte 1 there are 8 that filters as a
-// request may have them are drawn by, with lists, which no text has.
+// Filters as text: refused, or they read back the same from what is written,
+// and match the rows that a plain twin matches. After a byte 1 the next 8 bytes
+// seed the drawing of filters as a request may have them, with lists, which
+// text cannot have.
 #include <cstring>
 
 #include "core/catalog/filter/evaluate_filter.h"

@@ -1,11 +1,12 @@
-// Exported snapshots: refused by name of what is damaged and nothing left, or
-// stored, exported as they came, and restored to a catalog that answers.
+// Exported snapshots. An import is refused with the name of the damaged part
+// and leaves nothing behind, or it is stored, exports to the same bytes, and
+// restores to a catalog that answers.
 //
-// The first byte says what the rest is: a stream, handed over in parts of the
-// second byte's size ('r'); or one whose checksums are made to fit, so that
-// what is behind them is reached ('c'). The same, after two lines with the
-// names that it is stored by ('n'). Or 'c' and of what is stored then a file is
-// damaged, by the second byte: an export tells of it ('d').
+// The first byte selects the rest: 'r', a stream, passed on in parts of the
+// size given by the second byte; 'c', a stream whose checksums are recomputed
+// to reach the code behind them; 'n', the same after two lines with the names
+// to store it by; 'd', as 'c', after which a stored file is damaged as the
+// second byte says and an export must report it.
 #include <cstring>
 #include <filesystem>
 #include <fstream>

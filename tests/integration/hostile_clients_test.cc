@@ -1,13 +1,13 @@
-// Clients that mean harm, against the real attendantd: others are served all
-// the while, and memory stays bounded.
+// Malicious clients against the real attendantd: others are served throughout,
+// and memory stays bounded.
 //
 //   hostile_clients_test --connections=5000 --resets=100000 --frames=1000000
 //       --pings=1000000 --calls=200000 --flooders=32 --measure=1
 //
-// is the long form; --measure wants the p99 of another caller's queries to be
-// at most 1.5 times what it is when nobody means harm. The last core is the
-// server's alone then, and of the others who means harm has what the caller
-// leaves: they stand for other machines.
+// is the long form. --measure requires the p99 of another caller's queries to
+// be at most 1.5 times that without attacks. The last core then belongs to the
+// server; on the other cores the attackers get what the caller leaves. These
+// cores stand for other machines.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/generic/generic_stub.h>
