@@ -53,7 +53,7 @@ TEST(CondVarTest, NotifyWakesWhoWaits) {
 }
 
 TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
-  constexpr int kMaxWaits = 10;  // of which some may be without cause
+  constexpr int kMaxWaits = 10;  // some may be spurious
   Counter counter;
   std::thread other;
   int wait_count = 0;

@@ -9,7 +9,7 @@
 
 namespace {
 
-thread_local int left = 0;  // until one fails; 0: none does
+thread_local int left = 0;  // allocations until one fails; 0: never
 thread_local bool none_is_left = false;
 // The same counter for the allocations of all threads but one.
 std::atomic<int> left_elsewhere = 0;

@@ -41,7 +41,7 @@ bool WithoutMemoryAt(int nth, const Work& work, bool later_too = false) {
   try {
     work();
   } catch (const std::bad_alloc&) {
-    // What is left is looked at.
+    // Tests inspect the state that the failed allocation left.
   }
   return failing.befell();
 }

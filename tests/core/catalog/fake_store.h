@@ -29,11 +29,11 @@ struct FakeDisk {
   std::map<std::string, ModelName> active_models ABSL_GUARDED_BY(mutex);
   std::int64_t sequence ABSL_GUARDED_BY(mutex) = 0;
   absl::Status write_status ABSL_GUARDED_BY(mutex);  // of the next writes
-  bool held ABSL_GUARDED_BY(mutex) = false;    // writes wait until it is not
-  int write_count ABSL_GUARDED_BY(mutex) = 0;  // begun: a sync each
+  bool held ABSL_GUARDED_BY(mutex) = false;    // writes wait until it is false
+  int write_count ABSL_GUARDED_BY(mutex) = 0;  // writes begun, one sync each
   // Number of writes that succeed before writes fail.
   int succeed_count ABSL_GUARDED_BY(mutex) = 0;
-  // Status of taking back a failed write.
+  // Result of taking back a failed write.
   absl::Status take_back_status ABSL_GUARDED_BY(mutex);
   bool take_back_throws ABSL_GUARDED_BY(mutex) = false;
   MemoryFiles scratch_files;

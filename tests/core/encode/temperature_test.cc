@@ -258,7 +258,8 @@ TEST(FitDefaultsTest, WeightsOfTheHistoryCount) {
   ASSERT_OK_AND_ASSIGN(
       const AttentionDefaults towards,
       FitDefaults({keys.data(), 3, 2}, std::vector<Choice>{choice}, {}));
-  // As sure as one choice can be: of one more at random, half would be this.
+  // As certain as one choice can be: half of one more random choice would give
+  // this.
   EXPECT_NEAR(*towards.negative_log_likelihood, std::log(4. / 3), .01);
   choice.history_weights = {1};
   ASSERT_OK_AND_ASSIGN(
@@ -276,7 +277,8 @@ TEST(FitDefaultsTest, QueryStandsInForTheHistory) {
       {.history = {0}, .history_weights = {}, .query = {0, 1}, .target = 1}};
   ASSERT_OK_AND_ASSIGN(const AttentionDefaults defaults,
                        FitDefaults({keys.data(), 3, 2}, choices, {}));
-  // As sure as one choice can be: of one more at random, half would be this.
+  // As certain as one choice can be: half of one more random choice would give
+  // this.
   EXPECT_NEAR(*defaults.negative_log_likelihood, std::log(4. / 3), .01);
 }
 

@@ -172,7 +172,7 @@ TEST(TextLsiTest, TermsAreAsManyAsFitARequest) {
   }
   std::vector<std::string> progress;
   TextLsiOptions options;
-  options.dim = 1000;  // more than there will be
+  options.dim = 1000;  // more than there are
   options.progress = [&](absl::string_view what) {
     progress.emplace_back(what);
   };

@@ -1,8 +1,8 @@
-// What tests of the store do in another process. Prints lines for the test to
-// read; a status that is not expected ends it with exit status 1.
+// Child process of the store's tests. Prints lines for the test to read; an
+// unexpected status ends it with exit status 1.
 //
-//   store_child hold DIR     opens the store, says "open", waits to be killed
-//   store_child write DIR    writes items one by one for ever, and says each
+//   store_child hold DIR     opens the store, prints "open", waits to be killed
+//   store_child write DIR    writes items one by one forever, and prints each
 //                            one's number when it is acknowledged
 //   store_child fill DIR     see Fill; exit status 77 where mounts are refused
 #include <fcntl.h>
@@ -85,9 +85,9 @@ void TakeSpace(const std::string& path, std::uint64_t left) {
   close(file);
 }
 
-// Fills a file system of 24 MiB that only this process sees, first up to the
-// store's own limit and then to the last byte; restarts on it, adds room and
-// continues; then checks that every acknowledged write is there, and no other.
+// Fills a file system of 24 MiB that only this process sees, first with its own
+// writes and then to the last byte; restarts on it, adds room and continues;
+// then checks that every acknowledged write is there, and no other.
 int Fill(const std::string& directory) {
   if (unshare(CLONE_NEWNS) != 0 ||
       mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||

@@ -251,7 +251,7 @@ TEST(LshAttentionTest, AHeadIsTakenInOnceInARow) {
     return pooled;
   };
   const std::vector<float> first = attend(0);
-  // As if the keys were others: seen only by who takes them in again.
+  // Overwrites the keys in place: only code that reads them again notices.
   const Matrix others = Normals(20, 2, 49);
   std::copy(others.data.begin(), others.data.end(), keys.data.begin());
   EXPECT_EQ(attend(0), first);

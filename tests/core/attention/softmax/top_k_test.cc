@@ -113,7 +113,7 @@ TEST(TopKTest, TheThresholdRisesToTheBestAndNotAbove) {
     std::vector<Candidate> all;
     float last = kNothing;
     for (RowIndex row = 0; row < kRows; ++row) {
-      // Some are nothing, some zeros of either sign.
+      // Some logits are kNothing, some zeros of either sign.
       const std::uint32_t kind = random() % 8;
       const float logit = kind == 0   ? kNothing
                           : kind == 1 ? 0.0F

@@ -23,7 +23,7 @@ class MemoryLimitTest : public CatalogFixture {
   void Open(std::int64_t limit_bytes, IndexKind kind = IndexKind::kFlat) {
     MemoryBudget::Options limits;
     limits.limit_bytes = limit_bytes;
-    catalog_ = nullptr;  // counts in the one before
+    catalog_ = nullptr;  // uses the previous budget
     budget_ = std::make_unique<MemoryBudget>(limits);
     LiveCatalogOptions options;
     options.memory = budget_.get();

@@ -181,7 +181,7 @@ TEST_F(LiveCatalogWritesTest, RowsBeyondTheMostAreRefused) {
   options.max_row_count = 4;
   OpenCatalog(schema_, options);
   Upsert({MakeItem("a", {1}), MakeItem("b", {2}), MakeItem("c", {3})});
-  Upsert({MakeItem("a", {4})});  // the row before is there still
+  Upsert({MakeItem("a", {4})});  // the previous row remains
   const auto status =
       catalog_->Upsert(std::vector{MakeItem("b", {5})}, "").status();
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kResourceExhausted,

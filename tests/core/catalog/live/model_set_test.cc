@@ -408,7 +408,7 @@ class FailingStore : public Store {
 
   ModelList list;
   absl::Status status;
-  std::size_t model_count = 0;  // stored, but for those of the list
+  std::size_t model_count = 0;  // stored, except those in `list`
   std::function<void()> while_put;
 
  private:

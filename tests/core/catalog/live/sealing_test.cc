@@ -456,7 +456,7 @@ TEST_P(PublicationOrderTest, ASealAndAMergeAreBothThereInTheEnd) {
   ASSERT_THAT(catalog_->snapshot()->segments, SizeIs(3));
   std::multiset<std::string> expected = Ids();
   ASSERT_OK(ArmFailPoint("merge.before_publish=wait,seal.before_publish=wait"));
-  std::future<void> awaiting;  // goes after what lets it end
+  std::future<void> awaiting;  // destroyed after `go`
   const absl::Cleanup go = [] { EXPECT_OK(ArmFailPoint("")); };
   std::vector<KeyFieldSchema> fields = catalog_->snapshot()->schema->key_fields;
   fields[0].keys_on_disk = true;

@@ -155,7 +155,7 @@ class DrawRowsTest : public CatalogFixture {
         query.query = other.keys[0];
         ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
         const double distance = DistanceOf(Drawn(query), Softmax(query));
-        EXPECT_GT(distance, 1e-6);  // or it would be exact
+        EXPECT_GT(distance, 1e-6);  // otherwise it would be exact
         if (distance <= answer.slate->distance) ++held;
       }
     }

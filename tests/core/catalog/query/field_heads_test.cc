@@ -100,8 +100,8 @@ TEST_F(FieldHeadsTest, HardSaysWhichFieldEarnedTheItem) {
   EXPECT_THAT(answer.items[0].head_weights, ::testing::ElementsAre(1, 1));
 }
 
-// The missing head counts with weight 0, although the other head's logit, which
-// is its weight here, is negative.
+// Under NONE a head's logit is its weight: -1.5 here, below that of the head
+// without a key.
 TEST_F(FieldHeadsTest, AHeadWithoutTheItemEarnsNothing) {
   AttendQuery query = Query();
   query.query = std::vector<float>{-3, 0};

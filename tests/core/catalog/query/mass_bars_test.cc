@@ -41,7 +41,7 @@ struct Case {
   std::vector<float> query;
   double temperature = 1;
   std::vector<double> weights;  // by row
-  std::vector<double> masses;   // of the best i + 1 rows
+  std::vector<double> masses;   // mass of the best i + 1 rows
   double log_partition = 0;
   double entropy = 0;
   double effective_count = 0;

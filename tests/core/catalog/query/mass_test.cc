@@ -41,8 +41,8 @@ TEST(MassTest, EstimateCoversLogNormalErrorsOfAnySize) {
   for (const double r : {0.01, 0.3, 1.0, 5.0}) {
     const double error = ErrorOf(Guess(2 * r), false).above;
     const double sigma = std::sqrt(std::log1p(r * r));
-    int unbiased = 0;   // of guesses whose mean is the sum
-    int posterior = 0;  // of sums whose mean is the guess
+    int unbiased = 0;   // estimates whose mean is the sum
+    int posterior = 0;  // sums whose mean is the estimate
     for (int i = 0; i < kDraws; ++i) {
       const double off = sigma * normal(random) - sigma * sigma / 2;
       unbiased += std::abs(off) <= error ? 1 : 0;
@@ -148,7 +148,7 @@ class GuessingIndex : public KeyIndex {
   MemoryParts memory() const override { return index_->memory(); }
 
   ScanStats says;
-  mutable ScanGoals goals;  // of the last scan
+  mutable ScanGoals goals;  // goals of the last scan
   mutable int scan_count = 0;
   mutable int exhaustive_count = 0;
 

@@ -339,7 +339,7 @@ TEST_F(RankItemsOfAModelTest, ManyHeadsFindFewerCandidates) {
   RankQuery query = Query({}, {"item2"});
   query.candidates = CandidateQuery{{1, 2, 3, 4}, 256};
   ASSERT_OK_AND_ASSIGN(const RankAnswer answer, Rank(query));
-  EXPECT_THAT(answer.items, SizeIs(19));  // all but the event
+  EXPECT_THAT(answer.items, SizeIs(19));  // all items except the event
   query.candidates = CandidateQuery{{1, 2, 3, 4}, 257};
   const absl::Status status = Rank(query).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted);

@@ -126,7 +126,7 @@ class WeighedFixture : public CatalogFixture {
 class SnapshotMemoryTest : public WeighedFixture,
                            public ::testing::WithParamInterface<Case> {
  protected:
-  // Of a catalog with an index that is built.
+  // Opens a catalog whose index is built.
   void Open(const Case& of) {
     ASSERT_NO_FATAL_FAILURE(OpenForgetful(SchemaOf(of.kind, of.has_values)));
     for (std::int64_t i = 0; i < of.count; i += kBatch) {
@@ -173,9 +173,9 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{IndexKind::kHnsw, 10000, false}));
 
 struct SparseCase {
-  std::int64_t dim;    // of a second key field
+  std::int64_t dim;    // dimension of a second key field
   std::int64_t count;  // of items
-  std::int64_t step;   // one item in so many has a key there; 0: none
+  std::int64_t step;   // one item in `step` has a key; 0: none
 };
 
 class SparseKeysTest : public WeighedFixture,

@@ -37,10 +37,10 @@ class GrowingListsTest : public ::testing::Test {
  protected:
   static constexpr std::int64_t kDim = 24;
   static constexpr std::int64_t kOld = 6400;
-  static constexpr std::int64_t kMost = kOld / 64;  // of which lists are seen
+  static constexpr std::int64_t kMost = kOld / 64;  // new rows served by lists
   static constexpr std::int64_t kNew = 60;
   static constexpr std::int64_t kCapacity = 300;
-  static constexpr std::int64_t kBest = kCapacity;  // all that are scored
+  static constexpr std::int64_t kBest = kCapacity;  // every scored row
 
   void SetUp() override {
     ASSERT_OK_AND_ASSIGN(

@@ -417,7 +417,7 @@ class IvfTrainingTest : public ::testing::Test {
     ASSERT_OK_AND_ASSIGN(
         trained_, IvfIndex::Build(table_.keys, kDim, ScoreKind::kDot, {}));
     ASSERT_LT(trained_->probe_count(), trained_->list_count());
-    // Where lists were merged, a key may be nearer to another's mean.
+    // After merges of lists a key may be nearer to the mean of another list.
     whole_ = Part(0, kRows);
   }
 

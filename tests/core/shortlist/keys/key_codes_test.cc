@@ -91,7 +91,7 @@ TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
         square_sum += error * error;
         variance_sum += query.LogitVariancePerSquareScale(bits) * scale * scale;
       }
-      // Too few components behave like random numbers.
+      // Errors of few components don't behave like random numbers.
       if (dim < 32) continue;
       EXPECT_GT(square_sum, 0.5 * variance_sum) << (bits == CodeBits::k4);
       EXPECT_LT(square_sum, 2 * variance_sum) << (bits == CodeBits::k4);

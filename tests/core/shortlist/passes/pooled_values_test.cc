@@ -344,7 +344,8 @@ TEST(PooledValuesTest, RowsWithoutAValuePoolTheirKeys) {
     values.Add(std::move(value));
   }
   const auto index = IndexOf(keys, ScoreKind::kDot, &values);
-  // Each value is that of an unlike row, so values nearly cancel.
+  // A row with a value has that of an unlike row, so little of the values
+  // remains.
   ExpectHonest({.keys = &keys, .index = index.get(), .values = &values}, 0.04);
 }
 
