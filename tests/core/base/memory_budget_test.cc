@@ -137,17 +137,19 @@ TEST(MemoryBudgetTest, WhatNobodyCountsIsNotTakenForWhatIsReserved) {
   {
     const auto room = budget.Reserve("a build", 400);
     ASSERT_OK(room);
-    // However much of it is held: 100, 400 and 200 that nobody counts.
+    // 100 counted, 400 reserved and 200 uncounted, however much of the
+    // reservation is in use.
     for (const std::int64_t built : {0, 250, 400}) {
       resident = 300 + built;
       EXPECT_EQ(budget.use().used_bytes, 700) << built;
       EXPECT_OK(budget.Check("a write", 300));
       EXPECT_FALSE(budget.Check("a write", 301).ok()) << built;
     }
-    // More than can be explained otherwise is what nobody counts.
+    // Whatever counts and reservations can't explain is uncounted.
     resident = 800;
     EXPECT_EQ(budget.use().used_bytes, 800);
-    // Less too: 600 of which at least 100 and at most 500 are counted.
+    // With less in use as well: 600, of which at least 100 and at most 500 are
+    // counted.
     resident = 150;
     EXPECT_EQ(budget.use().used_bytes, 550);
   }

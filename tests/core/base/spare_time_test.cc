@@ -100,7 +100,7 @@ TEST(MakeWayTest, OfAnotherShareGoesOn) {
   for (const Share share : {Share::kEven, Share::kLow}) {
     RunInSpareTime(share, [] {
       const std::int64_t before = SleepCount();
-      // A hundred turns; a page may have to be read meanwhile.
+      // A hundred turns; a page fault may make the thread wait meanwhile.
       const SteadyTime end = SteadyAfter(absl::Milliseconds(20));
       while (SteadyNow() < end) MakeWay();
       EXPECT_LT(SleepCount(), before + 5);

@@ -1,4 +1,4 @@
-// Allocations that fail, one at a time.
+// Fails allocations one at a time.
 #include <gtest/gtest.h>
 
 #include <functional>

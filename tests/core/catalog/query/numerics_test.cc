@@ -37,15 +37,15 @@ std::int64_t DotRoundings(std::int64_t dim) {
   return std::min<std::int64_t>(steps, 64) + tree + (steps + 63) / 64;
 }
 
-// c(d): a log weight is off by at most c(d) x 2^-24 x |q||k| scale /
+// Returns c(d): a log weight is off by at most c(d) x 2^-24 x |q||k| scale /
 // temperature, for the greatest |k| of its scope.
 //
-// A dot product's terms add up to at most |q||k| (Cauchy, Schwarz) and each
-// passes DotRoundings. The factor scale / temperature is rounded, and its
+// The terms of a dot product sum to at most |q||k| (Cauchy, Schwarz), and each
+// passes DotRoundings. The factor scale / temperature is rounded, and so is its
 // product: 2 more. COSINE rounds a component of the query, an inverse norm and
-// their product with it: 3 more. A log weight is a logit less log sum exp,
-// which moves by no more than the logit that moves most: twice. m roundings of
-// 2^-24 multiply by at most 1 + 1.001 m 2^-24 here.
+// their product: 3 more. A log weight is a logit less log sum exp, which moves
+// by at most as much as the logit that moves most: twice. m roundings of 2^-24
+// multiply by at most 1 + 1.001 m 2^-24 here.
 double C(ScoreKind kind, std::int64_t dim) {
   const std::int64_t roundings =
       DotRoundings(dim) + 2 + (kind == ScoreKind::kCosine ? 3 : 0);

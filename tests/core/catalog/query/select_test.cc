@@ -46,7 +46,7 @@ TEST_F(SelectTest, MinMassIsTheSmallestSet) {
     query.min_mass = mass;
     ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
     EXPECT_THAT(answer.items, SizeIs(size)) << mass;
-    // Logits are floats.
+    // Logits are rounded to floats.
     EXPECT_GE(answer.returned_mass.value, std::min(mass, 1 - 1e-12));
     EXPECT_FALSE(answer.result_cap_reached);
   }
