@@ -1,4 +1,5 @@
-// The vectors and exact answers that figures are measured against.
+// Checks the vectors and exact answers that benchmark figures are measured
+// against.
 #include "bench/data/data_set.h"
 
 #include <gmock/gmock.h>
@@ -46,8 +47,8 @@ TEST(DataSetTest, NormsAreSpreadTenfold) {
     least = std::min(least, Norm(data->keys.Row(row)));
     most = std::max(most, Norm(data->keys.Row(row)));
   }
-  // Of 10,000 drawn log-uniformly from 0.1 to 1, none within 1 % of an end
-  // happens once in e^43.
+  // Of 10,000 draws, log-uniform from 0.1 to 1, none is within 1 % of an end
+  // with a probability of e^-43.
   EXPECT_GE(least, 0.1 - 1e-6);
   EXPECT_LT(least, 0.101);
   EXPECT_LE(most, 1 + 1e-6);
@@ -62,7 +63,7 @@ TEST(DataSetTest, UnknownNamesAreNotFound) {
 
 TEST(GroundTruthTest, IsThatOfPlainLoops) {
   const ScratchDirectory directory;
-  // More than a block of keys, and not a multiple of it.
+  // More than a block of keys, and not a multiple of one.
   const auto data = LoadDataSet("mixture-3k", directory.path());
   ASSERT_TRUE(data.ok());
   const auto truth = LoadGroundTruth(*data, directory.path());
@@ -70,8 +71,9 @@ TEST(GroundTruthTest, IsThatOfPlainLoops) {
   const ReferenceMatrix keys = {
       data->keys.row_count(), data->dim,
       Doubles({data->keys.data(), 3000 * static_cast<std::size_t>(data->dim)})};
-  // A product's sum of 128 terms of size at most 1 is off by 128 epsilon, its
-  // logit by as much over the temperature, and so is a log partition.
+  // A product's sum of 128 terms of size at most 1 has an error of at most 128
+  // epsilon; divided by the temperature, that is the error of a logit and of a
+  // log partition.
   for (const std::int64_t q : {0, 1, 999, 1000, 1999}) {
     for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
       const double tolerance = 128 * 2.3e-16 / kTemperatures[t] + 1e-12;

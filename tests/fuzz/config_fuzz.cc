@@ -1,8 +1,8 @@
 // What an operator writes, and headers of each call:
 // - attendantd's configuration file is refused as bad usage with a reason, or
-// its values are in range and read back the same.
+//   its values are in range and read back the same.
 // - The token file, a token's scope and traceparent are refused, or the result
-// is well-formed.
+//   is well-formed.
 // - authorization is refused unless it has the only token.
 // - A method's path allows nobody more than its role.
 // - Addresses are refused, or have an existing port.

@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// An include may go to its own folder, or to one of a lower level beside it.
+// An include may go to the file's own folder, or to a sibling of a lower level.
 struct Folder {
   absl::string_view name;
   int level;  // among the folders of the one that it lies in
@@ -67,7 +67,7 @@ constexpr Folder kFolders[] = {
     {"service/calls", 3},
     {"service/http", 3},
     {"service/handlers", 4},
-    // What puts them together.
+    // These assemble the others.
     {"service", 5},
     {"service/attendantd", 6},
     {"client/api", 0},
@@ -99,7 +99,7 @@ std::optional<int> LevelOf(absl::string_view folder) {
   return std::nullopt;
 }
 
-// "core" and "core/storage" of "core/storage/records/store.h".
+// For core/storage/records/store.h: "core" and "core/storage".
 struct Place {
   explicit Place(absl::string_view path) {
     const std::vector<std::string> parts = absl::StrSplit(path, '/');
@@ -110,8 +110,8 @@ struct Place {
   std::string folder;
 };
 
-// The folder of `place` that lies beside one of `other`'s, or is its own:
-// "core/catalog" of "core/catalog/rows" beside "core/storage".
+// Returns the folder of `place` that is a sibling of one of `other`'s, or is
+// the same: "core/catalog" of "core/catalog/rows", a sibling of "core/storage".
 absl::string_view BranchOf(const Place& place, const Place& other) {
   const std::vector<absl::string_view> folders =
       absl::StrSplit(place.folder, '/');
@@ -137,8 +137,9 @@ bool IsWire(absl::string_view include) {
          absl::EndsWith(include, ".pb.h");
 }
 
-// Whether files lie in folders of this one, and none beside these. What lies in
-// a folder that is not within another puts its own together.
+// Returns whether the files of this folder are all in its subfolders. A
+// top-level folder may also have files of its own, which assemble its
+// subfolders.
 bool IsDivided(absl::string_view folder) {
   return absl::StrContains(folder, '/') &&
          std::any_of(std::begin(kFolders), std::end(kFolders),
@@ -165,7 +166,7 @@ std::string WhyWithin(const Place& from, const Place& to) {
   return absl::StrCat(above, " does not stand above ", below);
 }
 
-// Why a file must not include this, or nothing.
+// Returns why a file must not include this, or "".
 std::string Why(absl::string_view path, absl::string_view include,
                 bool quoted) {
   const Place from(path);

@@ -25,7 +25,7 @@ std::vector<std::string> Check(const std::string& path,
 TEST(LayersTest, ThisTreeKeepsToTheArrows) {
   const TreeReport report = FindTreeViolations(PROJECT_SOURCE_DIR);
   EXPECT_THAT(report.violations, IsEmpty());
-  // There was something to read.
+  // The tree was not empty.
   EXPECT_GT(report.file_count, 50);
 }
 
@@ -46,7 +46,7 @@ TEST(LayersTest, PlantedViolationIsFoundInATree) {
                           "core/base does not stand above core/catalog"));
 }
 
-// The levels, lowest first, of which those of one stand side by side.
+// `levels` go from the lowest up; folders of one level are independent.
 void ExpectArrowsPointDown(
     const std::vector<std::vector<std::string>>& levels) {
   for (std::size_t from = 0; from < levels.size(); ++from) {
@@ -98,7 +98,7 @@ TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
                          {"core/catalog/live", "core/catalog/query"}});
 }
 
-// Wherever in them a file lies.
+// However deep in the folder a file is.
 TEST(LayersTest, FoldersInFoldersStandWhereTheirsDo) {
   EXPECT_THAT(Check("core/catalog/rows/a.h", "\"core/shortlist/kinds/b.h\""),
               IsEmpty());

@@ -1,4 +1,4 @@
-// scripts/packages.txt is the one list of Debian packages.
+// scripts/packages.txt is the only list of Debian packages.
 #include <gmock/gmock.h>
 
 #include <filesystem>
@@ -15,7 +15,8 @@ namespace fs = std::filesystem;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// The packages that a line of a script installs by name; variables are fine.
+// Returns the packages that a script's line installs by name; variables are
+// allowed.
 std::vector<std::string> InstalledByName(const std::string& line) {
   static const std::regex command(R"(\bapt(-get)?\s+(.*\s)?install\s+(.*))");
   static const std::regex word(R"([a-z0-9][a-z0-9+.-]+)");

@@ -30,8 +30,8 @@ class BackgroundChangesTest : public ServerFixture {
     ASSERT_TRUE(Create(request).ok());
   }
 
-  // Items of ids that begin with `prefix`, on a circle; then waits for the
-  // index.
+  // Writes items on a circle with ids that begin with `prefix`, and waits for
+  // the index.
   void Write(const std::string& prefix) {
     for (int batch = 0; batch < 8; ++batch) {
       v1::BatchUpsertItemsRequest request;
@@ -60,7 +60,7 @@ class BackgroundChangesTest : public ServerFixture {
     return response.catalogs(0);
   }
 
-  // Names of what Look tells, in its order.
+  // Returns the names of the events that Look reports, in order.
   std::vector<std::string> Look() {
     std::vector<std::string> events;
     for (const auto& change : changes_.Look(*catalogs_)) {

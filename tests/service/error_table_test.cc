@@ -23,7 +23,7 @@ class ErrorTableTest : public ServerFixture {
     CreateShop();
   }
 
-  // A query of (1, 0) over the shop, with more fields.
+  // Asks the shop with the query (1, 0) and additional fields.
   grpc::Status AttendWith(const std::string& fields) {
     return Attend(Parse<v1::AttendRequest>(absl::StrCat(
         "catalog: 'shop' query { vector { floats { values: [1, 0] } } } ",
@@ -65,7 +65,8 @@ void ExpectStatus(const grpc::Status& status, grpc::StatusCode code,
   EXPECT_NE(ReasonIn(details), "");
 }
 
-// INVALID_ARGUMENT that names the field, what came and what is allowed.
+// Expects INVALID_ARGUMENT that names the field, the value and the allowed
+// range.
 void ExpectInvalid(const grpc::Status& status, const std::string& field) {
   ExpectStatus(status, grpc::StatusCode::INVALID_ARGUMENT, field);
   EXPECT_THAT(status.error_message(), StartsWith(field));
@@ -104,7 +105,7 @@ TEST_F(ErrorTableTest, MalformedBytesAreInvalidArgument) {
                              "/attendant.v1.AttentionService/BatchAttend",
                              "/attendant.v1.SequenceService/Contextualize",
                              "/attendant.v1.SequenceService/RankCandidates"}) {
-    // A length past the end; a tag of zero; a field that never ends.
+    // A length past the end; a tag of zero; a field that does not end.
     for (const std::string& bytes :
          {std::string("\x0A\x7F", 2), std::string("\x00", 1),
           std::string("\x08\xFF\xFF")}) {
@@ -116,7 +117,7 @@ TEST_F(ErrorTableTest, MalformedBytesAreInvalidArgument) {
 }
 
 TEST_F(ErrorTableTest, BadUtf8IsInvalidArgument) {
-  // Field 1, a string of one byte that no UTF-8 text begins with.
+  // Field 1: a one-byte string that cannot begin UTF-8 text.
   for (const char* method : {"/attendant.v1.CatalogService/GetCatalog",
                              "/attendant.v1.ItemService/ListItems",
                              "/attendant.v1.AttentionService/Attend"}) {
@@ -231,7 +232,7 @@ TEST_F(ErrorTableTest, PooledValueThatOverflowsIsInvalidArgument) {
                          "value { floats { values: 1 } } } value { floats { "
                          "values: 3e38 } } }"))
                   .ok());
-  // Weights are logits: 10.
+  // Weights equal the logits: 10.
   const std::string query =
       "catalog: 'large' query { vector { floats { values: 10 } } } "
       "activation_kind: ACTIVATION_KIND_NONE ";
@@ -335,7 +336,7 @@ TEST_F(ErrorTableTest, NothingOfThatName) {
 }
 
 TEST_F(ErrorTableTest, LongNamesComeBackAsTheirOwnError) {
-  // The message would not fit into the trailing metadata if it held the name.
+  // With the name, the message would not fit into the trailing metadata.
   const grpc::Status status = AttendText(absl::StrCat(
       "catalog: '", std::string(100000, 'x'), "' query { text: 'x' }"));
   EXPECT_EQ(status.error_code(), grpc::StatusCode::NOT_FOUND)

@@ -1,4 +1,4 @@
-// The pages of the HTTP port, asked for as Prometheus and Kubernetes do.
+// The pages of the HTTP port, requested as Prometheus and Kubernetes do.
 #include "service/http_port.h"
 
 #include <gmock/gmock.h>
@@ -240,7 +240,7 @@ std::string ReadDocument(const std::string& path) {
   return std::string((std::istreambuf_iterator<char>(file)), {});
 }
 
-// What `pattern`'s only group matched, each once.
+// Returns the distinct matches of the only group of `pattern`.
 std::set<std::string> AllMatches(const std::string& text,
                                  const std::string& pattern) {
   const std::regex regex(pattern);
@@ -278,7 +278,7 @@ std::vector<std::string> Expressions(const nlohmann::json& json) {
   return found;
 }
 
-// Lists of catalogs on the dashboard show their number already.
+// The dashboard's lists of catalogs already show their number.
 const std::set<std::string> kNotOnTheDashboard = {"attendant_catalogs"};
 
 // Expects that a scrape has every metric and label of these expressions.

@@ -1,4 +1,4 @@
-// The life of a server: what it serves of its own, how it ends, and what it
+// The life of a server: its built-in services, its shutdown, and what it
 // refuses.
 #include "service/server.h"
 
@@ -66,7 +66,7 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
   RawCall watch(channel_, kHealthWatch);
   watch.Write(HealthRequest("attendant.v1.AttentionService"));
   watch.WritesDone();
-  // The name may be watched before it is known.
+  // A name may be watched before it is known.
   ASSERT_THAT(watch.Read(), Optional(kServing));
   CreateShop();
   grpc::ClientContext context;
@@ -76,8 +76,8 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
   ASSERT_TRUE(stream->Read(&response));
   std::thread stopper([this] { server_->Shutdown(absl::Seconds(60)); });
   EXPECT_THAT(watch.Read(), Optional(kNotServing));
-  // The stream is waited for. Calls that begin are answered for a moment, and
-  // refused from then on.
+  // Shutdown waits for the stream. New calls are answered for a moment, and
+  // then refused.
   grpc::StatusCode code;
   const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
   do {
@@ -86,13 +86,13 @@ TEST_F(ServerTest, ShutdownTurnsHealthBeforeItEndsCalls) {
                 AnyOf(grpc::StatusCode::OK, grpc::StatusCode::UNAVAILABLE));
   } while (code != grpc::StatusCode::UNAVAILABLE && SteadyNow() < give_up);
   EXPECT_EQ(code, grpc::StatusCode::UNAVAILABLE);
-  // A stream, before its first message.
+  // A stream that has not sent its first message.
   grpc::ClientContext late_context;
   const auto late = item_stub_->ImportItems(&late_context);
   EXPECT_FALSE(late->Read(&response));
   EXPECT_EQ(late->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
-  // The one that was there ends with its next message, of which nothing is
-  // stored, and the server with it.
+  // The older stream ends with its next message, which is not stored, and then
+  // the server ends.
   EXPECT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>(
       "items { id: 'd' keys { key: 'k' value { floats { values: [1, 2] } } "
       "} }")));
@@ -109,14 +109,15 @@ TEST_F(ServerTest, ShutdownHangsUpOnStragglersAfterTheGrace) {
   ASSERT_TRUE(stream->Write(Parse<v1::ImportItemsRequest>("catalog: 'shop'")));
   v1::ImportItemsResponse response;
   ASSERT_TRUE(stream->Read(&response));
-  // The stream stays open, so that only its end by the server ends the
-  // shutdown.
+  // The stream stays open, so that the shutdown ends only because the server
+  // ends it.
   server_->Shutdown(absl::Milliseconds(50));
   EXPECT_FALSE(stream->Read(&response));
   EXPECT_EQ(stream->Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
 
-// gRPC's own shutdown cancels what crosses with it, which nobody tries again.
+// gRPC's own shutdown cancels calls that arrive during it, and clients do not
+// retry those.
 TEST_F(ServerTest, WhatCrossesWithTheEndOfTheGraceIsUnavailable) {
   CreateShop();
   std::atomic<bool> stopping = false;
@@ -167,14 +168,15 @@ TEST_F(ServerTest, ReflectionListsTheServices) {
   EXPECT_TRUE(call.Finish().ok());
 }
 
-// They are synchronous: gRPC tells of them in another way than of our calls.
+// They are synchronous, and gRPC reports them differently from our calls.
 TEST_F(ServerTest, CallsOfReflectionThatAreDoneAreNoneThatWereNotSent) {
   server_.reset();
   options_.transport.max_stream_count = 16;
   ASSERT_OK_AND_ASSIGN(server_, Server::Start(options_, catalogs_.get()));
   channel_ = NewChannel();
-  // Past what four connections may have at once, the first time, when all is
-  // forgotten, and the second; and twice what one may.
+  // More than four connections may have at once, both the first time, when
+  // everything is forgotten, and the second time; and twice what one connection
+  // may have.
   for (int i = 0; i < 2 * 4 * 16 + 2 * 16 + 10; ++i) {
     const grpc::Status status = CallWithBytes(
         channel_,
@@ -222,7 +224,7 @@ TEST_F(ServerTest, CompressedRequestIsRefused) {
     grpc::ClientContext context;
     context.set_compression_algorithm(algorithm);
     v1::AttendRequest request;
-    // Compresses well: what would be small on the wire and large here.
+    // Compresses well: it would be small on the wire and large in memory.
     request.set_catalog(std::string(1 << 20, 'x'));
     v1::AttendResponse response;
     EXPECT_EQ(

@@ -28,7 +28,7 @@ std::variant<Flags, EarlyExit> ParseLine(
   return ParseFlags(static_cast<int>(argv.size()), argv.data());
 }
 
-// Sets a variable for as long as it lives.
+// Sets an environment variable for its lifetime.
 class ScopedEnvironment {
  public:
   ScopedEnvironment(const char* name, const char* value) : name_(name) {
@@ -40,7 +40,7 @@ class ScopedEnvironment {
   const char* name_;
 };
 
-// A configuration file, for as long as it lives.
+// A configuration file that exists for its lifetime.
 class ScopedFile {
  public:
   explicit ScopedFile(const std::string& content)
@@ -61,7 +61,7 @@ void ExpectUsageError(const std::variant<Flags, EarlyExit>& parsed,
   EXPECT_EQ(exit->exit_status, 2);
   EXPECT_THAT(exit->text, StartsWith("attendantd: "));
   EXPECT_THAT(exit->text, HasSubstr(text));
-  // One line.
+  // The text is a single line.
   EXPECT_EQ(exit->text.find('\n'), exit->text.size() - 1);
 }
 
@@ -286,7 +286,7 @@ TEST(FlagsTest, LimitsComeFromFlags) {
   const auto again = ParseLine({"--config", file.path()});
   ASSERT_TRUE(std::holds_alternative<Flags>(again));
   EXPECT_EQ(ToText(std::get<Flags>(again)), ToText(*flags));
-  // No flag goes beyond what holds anyway.
+  // No flag may exceed the built-in limits.
   ExpectUsageError(ParseLine({"--max-batch", "257"}), "--max-batch");
   ExpectUsageError(ParseLine({"--max-opaque-value-bytes", "65537"}),
                    "--max-opaque-value-bytes");
@@ -330,7 +330,7 @@ TEST(FlagsTest, AVariableNamesTheFile) {
     EXPECT_EQ(std::get<Flags>(told).server.worker_count, 4);
   }
   {
-    // As if nothing were configured would be as if no token were asked for.
+    // Ignoring a missing file would mean that no token is required.
     const ScopedEnvironment config("ATTENDANT_CONFIG", "/missing.toml");
     ExpectUsageError(ParseLine({}), "/missing.toml");
   }
@@ -458,7 +458,7 @@ TEST(FlagsTest, UnknownKeyOfTheFileIsRefused) {
                    "has an unknown key: serving;");
 }
 
-// It is asked for, not configured.
+// --check-config is for the command line, not for a configuration file.
 TEST(FlagsTest, AFileDoesNotSayThatItIsOnlyChecked) {
   const ScopedFile file("check-config = true\n");
   ExpectUsageError(ParseLine({"--config", file.path()}), "check-config");
@@ -512,7 +512,7 @@ TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
                            "Examples"}) {
     EXPECT_THAT(exit->text, HasSubstr(text));
   }
-  // In words, and not in those of the library that reads them.
+  // A readable message, not that of the parsing library.
   EXPECT_THAT(exit->text, HasSubstr("--workers COUNT:[0 to 1024]=0 "));
   for (const char* internal : {"INT in", "9223372036854775807", "2147483647"}) {
     EXPECT_THAT(exit->text, Not(HasSubstr(internal)));

@@ -27,8 +27,8 @@ using ::testing::IsEmpty;
 
 using ServerTest = ServerFixture;
 
-// Items begin to end on a line, each so far from the one before: at 0 they are
-// all alike.
+// Returns items begin to end on a line, `step` apart; with 0 they are all
+// equal.
 std::vector<Item> ItemsOfLine(int begin, int end, float step) {
   std::vector<Item> items;
   for (int i = begin; i < end; ++i) {
@@ -39,7 +39,7 @@ std::vector<Item> ItemsOfLine(int begin, int end, float step) {
   return items;
 }
 
-// Of so many items that are all alike.
+// Creates a catalog of `count` equal items.
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CreateLine(CatalogSet& catalogs,
                                                         int item_count) {
   CatalogSchema schema;
@@ -53,7 +53,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CreateLine(CatalogSet& catalogs,
 
 TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   CreateShop();
-  // 100 items on a circle: with a temperature of 100, all weigh alike.
+  // 100 items on a circle: at a temperature of 100 all weigh the same.
   v1::BatchUpsertItemsRequest request;
   request.set_catalog("shop");
   for (int i = 0; i < 100; ++i) {
@@ -75,7 +75,7 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   AttentionWarnings warnings;
   const auto warnings_at = [&](double temperature) {
     set_temperature(temperature);
-    // However slow the machine is, they are found in time.
+    // Enough time to find them on any machine.
     return warnings.Of(*shop->snapshot(), Interrupt(),
                        SteadyAfter(absl::Hours(1)));
   };
@@ -83,7 +83,8 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
               ElementsAre(HasSubstr("key field k: attention is nearly flat")));
   EXPECT_THAT(warnings_at(0.01), IsEmpty());
 
-  // Most keys far shorter than the others, by which the field is asked.
+  // Makes most keys far shorter than the others, with which the field is
+  // queried.
   for (int i = 0; i < 100; ++i) {
     for (float& component : *request.mutable_items(i)
                                  ->mutable_keys()
@@ -98,8 +99,8 @@ TEST_F(ServerTest, FlatAttentionIsWarnedOf) {
   EXPECT_THAT(warnings_at(10000),
               ElementsAre(HasSubstr("key field k: attention is nearly flat")));
 
-  // Who describes the catalog is told, where that takes no longer than it may:
-  // new defaults are tried at once.
+  // GetCatalog reports it if it is found in time: new defaults are checked at
+  // once.
   v1::GetCatalogResponse got;
   const SteadyTime end = SteadyAfter(absl::Minutes(1));
   for (int i = 0; got.catalog().warnings().empty() && SteadyNow() < end; ++i) {
@@ -132,13 +133,13 @@ TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
     ASSERT_OK(line->Upsert(ItemsOfLine(begin, end, step), ""));
   };
   AttentionWarnings warnings;
-  // However slow the machine is, they are found in time.
+  // Enough time to find them on any machine.
   const SteadyTime begin = SteadyAfter(absl::Hours(1));
   const auto count = [&](std::chrono::seconds later) {
     return warnings.Of(*line->snapshot(), Interrupt(), begin + later).size();
   };
   using std::chrono::seconds;
-  // Keys that are all alike attend to all alike; those far apart do not.
+  // Equal keys get equal attention; distant keys do not.
   EXPECT_EQ(count(seconds(0)), 1u);
   write(0, 100, 1000);
   EXPECT_EQ(count(seconds(59)), 1u);
@@ -147,7 +148,7 @@ TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
   EXPECT_EQ(count(seconds(60)), 0u);
   write(0, 110, 0);
   EXPECT_EQ(count(seconds(61)), 0u);
-  // A tenth more is another catalog.
+  // A tenth more items makes the result stale.
   write(110, 122, 0);
   EXPECT_EQ(count(seconds(61)), 1u);
 }
@@ -155,7 +156,7 @@ TEST_F(ServerTest, WarningsOutliveAMinuteOfWritesToAsManyItems) {
 TEST_F(ServerTest, WarningsThatTakeTooLongAreNotTriedAgainAtOnce) {
   ASSERT_OK_AND_ASSIGN(const auto line, CreateLine(*catalogs_, 100));
   AttentionWarnings warnings;
-  // The budget is over before anything is found.
+  // The budget ends before anything is found.
   const SteadyTime begin =
       SteadyNow() - absl::ToChronoNanoseconds(AttentionWarnings::kBudget);
   const auto count = [&](std::chrono::seconds later) {
@@ -166,10 +167,10 @@ TEST_F(ServerTest, WarningsThatTakeTooLongAreNotTriedAgainAtOnce) {
   EXPECT_EQ(count(seconds(59)), 0u);
   ASSERT_OK(line->Upsert(ItemsOfLine(0, 100, 0), ""));
   EXPECT_EQ(count(seconds(59)), 0u);
-  // However slow the machine is, it is found in time.
+  // Enough time to find it on any machine.
   EXPECT_EQ(count(seconds(7200)), 1u);
 
-  // A caller who has less time than that leaves nothing behind.
+  // A caller with less time than that leaves nothing behind.
   AttentionWarnings others;
   const Interrupt over = {.deadline = begin};
   EXPECT_THAT(others.Of(*line->snapshot(), over, SteadyNow()), IsEmpty());
@@ -179,8 +180,8 @@ TEST_F(ServerTest, WarningsThatTakeTooLongAreNotTriedAgainAtOnce) {
       1u);
 }
 
-// Else who polls with less time than they take would get no reply, and each
-// poll would take a thread for as long.
+// Otherwise a caller that polls with less time than the search takes would
+// never get a reply, and each poll would occupy a thread that long.
 TEST_F(ServerTest, WarningsLeaveACallerHalfOfItsTime) {
   ASSERT_OK_AND_ASSIGN(const auto line, CreateLine(*catalogs_, 100));
   AttentionWarnings warnings;
@@ -188,14 +189,14 @@ TEST_F(ServerTest, WarningsLeaveACallerHalfOfItsTime) {
     return warnings.Of(*line->snapshot(), interrupt, now).size();
   };
   constexpr std::chrono::milliseconds kHalf{400};
-  // Half of the time is over before anything is found. On a slow machine all
-  // of it is, which leaves nothing behind: another try.
+  // Half of the time passes before anything is found. On a slow machine all of
+  // it may pass, which leaves nothing behind; then try again.
   SteadyTime begin;
   do {
     begin = SteadyNow() - kHalf;
     EXPECT_EQ(count({.deadline = begin + 2 * kHalf}, begin), 0u);
   } while (SteadyNow() >= begin + 2 * kHalf);
-  // Who has as much does not try again.
+  // A caller with the same time does not search again.
   const SteadyTime later = begin + std::chrono::seconds(30);
   EXPECT_EQ(count({.deadline = later + 2 * kHalf}, later), 0u);
   EXPECT_EQ(count(Interrupt(), later), 1u);
@@ -215,7 +216,7 @@ TEST_F(ServerTest, WarningsOfManyCatalogsStandBesideOneThatIsFoundAnew) {
   snapshot.catalog_uid = "5";
   const SteadyTime later = begin + std::chrono::seconds(61);
   EXPECT_EQ(warnings.Of(snapshot, Interrupt(), later).size(), 1u);
-  // Who has no time is told what is known.
+  // A caller without time gets what is known.
   const Interrupt over = {.deadline = SteadyNow()};
   for (int i = 0; i < kCatalogs; ++i) {
     snapshot.catalog_uid = absl::StrCat(i);
@@ -223,12 +224,13 @@ TEST_F(ServerTest, WarningsOfManyCatalogsStandBesideOneThatIsFoundAnew) {
   }
 }
 
-// Else descriptions of several large catalogs would keep all threads that read.
+// Otherwise descriptions of several large catalogs would occupy all threads
+// that read.
 TEST_F(ServerTest, WarningsOfOneCatalogAtATimeAreFound) {
   ASSERT_OK_AND_ASSIGN(const auto line, CreateLine(*catalogs_, 4000));
   AttentionWarnings warnings;
   const SteadyTime in_time = SteadyAfter(absl::Hours(1));
-  // Each of a catalog of its own, until one meets another's.
+  // Each thread describes its own catalog, until one meets another's search.
   std::atomic<bool> met = false;
   const SteadyTime give_up = SteadyAfter(absl::Seconds(20));
   const auto describe = [&](const std::string& name) {
@@ -252,7 +254,7 @@ TEST_F(ServerTest, WarningsStandWhereThereIsNoTimeForOthers) {
   };
   const SteadyTime in_time = SteadyAfter(absl::Hours(1));
   EXPECT_EQ(count_at(in_time), 1u);
-  // Another catalog, of which nothing is found before the budget is over.
+  // Another catalog, for which the budget ends before anything is found.
   ASSERT_OK(line->Upsert(ItemsOfLine(0, 120, 1000), ""));
   const SteadyTime over =
       SteadyNow() - absl::ToChronoNanoseconds(AttentionWarnings::kBudget);
@@ -283,7 +285,7 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CreateCircle(
 }
 
 TEST_F(ServerTest, WarnsWhereEveryHeadOfAModelIsAnAverage) {
-  // Of two heads that scale a component of keys and queries each.
+  // Two heads, each of which scales one component of keys and queries.
   const auto count = [&](const std::string& name, float first, float second) {
     MultiHeadProjections heads;
     heads.head_count = 2;
@@ -292,19 +294,19 @@ TEST_F(ServerTest, WarnsWhereEveryHeadOfAModelIsAnAverage) {
     EXPECT_OK(catalogs_->models().Create(name, {heads}, {}));
     const auto circle = CreateCircle(*catalogs_, name, ScoreKind::kDot);
     EXPECT_OK(circle);
-    // However slow the machine is, they are found in time.
+    // Enough time to find them on any machine.
     return AttentionWarnings()
         .Of(*(*circle)->snapshot(), Interrupt(), SteadyAfter(absl::Hours(1)))
         .size();
   };
   EXPECT_EQ(count("average", 0.01f, 0.01f), 1u);
   EXPECT_EQ(count("choice", 10, 10), 0u);
-  // One that chooses is enough.
+  // One selective head is enough.
   EXPECT_EQ(count("either", 0.01f, 10), 0u);
 }
 
 // Keys go through a new model some time after the schema names it, and no write
-// tells of that.
+// signals that.
 TEST_F(ServerTest, WarningsAreOfTheModelsThatQueriesGoThrough) {
   const auto scaling = [](float scale) {
     return AttentionModel{BilinearForm{{2, 2, {scale, 0, 0, scale}}}};
@@ -318,11 +320,11 @@ TEST_F(ServerTest, WarningsAreOfTheModelsThatQueriesGoThrough) {
       .name = {.name = "m", .version = 2},
       .model = std::make_shared<const AttentionModel>(scaling(0.01f))};
   AttentionWarnings warnings;
-  // However slow the machine is, they are found in time.
+  // Enough time to find them on any machine.
   const SteadyTime now = SteadyAfter(absl::Hours(1));
   EXPECT_THAT(warnings.Of(*before, Interrupt(), now), IsEmpty());
   EXPECT_EQ(warnings.Of(after, Interrupt(), now).size(), 1u);
-  // What is known of another model is not told where there is no time.
+  // Without time, results for another model are not reported.
   const Interrupt over = {.deadline = SteadyNow()};
   EXPECT_EQ(warnings.Of(after, over, now).size(), 1u);
   EXPECT_THAT(warnings.Of(*before, over, now), IsEmpty());

@@ -1,4 +1,4 @@
-// A server whose machine's time of day is set back and forth.
+// A server whose machine's wall clock is set forward and back.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ class ClockChangesTest : public ServerFixture {
     EXPECT_EQ(items.items(0).attributes().at("name").string_value(), name);
   }
 
-  // With what is on disk.
+  // Restarts the server on the same data.
   void Restart() {
     TearDown();
     SetUp();

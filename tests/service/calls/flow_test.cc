@@ -1,4 +1,4 @@
-// Who counts as one caller, and what as one catalog.
+// What counts as one caller and as one catalog.
 #include "service/calls/flow.h"
 
 #include <grpcpp/server_context.h>
@@ -21,7 +21,7 @@ namespace {
 
 class FlowTest : public SecureServer {
  protected:
-  // Of a call with such a header; empty: none.
+  // The caller of a call with this header; "" sends none.
   static std::uint64_t CallerOf(const Backend& backend,
                                 const std::string& header) {
     grpc::ServerContext context;
@@ -41,12 +41,12 @@ TEST_F(FlowTest, ATokenIsACallerOverAnyConnection) {
   const Backend backend(catalogs_.get(), 1 << 20, authenticator.get());
   const std::uint64_t caller = CallerOf(backend, "Bearer " + a.token);
   EXPECT_EQ(CallerOf(backend, "Bearer " + a.token), caller);
-  // However it is spelt.
+  // The scheme is not case-sensitive.
   EXPECT_EQ(CallerOf(backend, "bEARER " + a.token), caller);
   EXPECT_EQ(CallerOf(backend, "Bearer    " + a.token), caller);
   EXPECT_NE(CallerOf(backend, "Bearer " + b.token), caller);
   EXPECT_NE(CallerOf(backend, ""), caller);
-  // What is no token is none.
+  // An invalid token counts as no token.
   EXPECT_EQ(CallerOf(backend, "Bearer a.x"), CallerOf(backend, ""));
 }
 
@@ -75,7 +75,7 @@ TEST_F(FlowTest, WhereTurnsAreCountedAnAliasIsItsCatalog) {
   EXPECT_NE(catalog_of("shop", all), catalog_of("films", all));
   EXPECT_EQ(catalog_of("films", nullptr), catalog_of("films", all));
   EXPECT_NE(catalog_of("now", nullptr), catalog_of("films", nullptr));
-  // What names none in its place is counted too.
+  // A name that is missing there counts too.
   EXPECT_NE(catalog_of("", all), 0U);
 }
 

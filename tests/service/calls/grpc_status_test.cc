@@ -28,7 +28,7 @@ TEST(GrpcStatusTest, QuotedBytesThatAreNotTextCanBeRead) {
   EXPECT_TRUE(parsed.ParseFromString(status.SerializeAsString()));
 }
 
-// A terminal would obey them, and a log line would be two.
+// A terminal would interpret them, and one log line would become two.
 TEST(GrpcStatusTest, QuotedControlCharactersAreToldByTheirBytes) {
   const absl::string_view name("n\xc3\xb6\x01\x1b[31mpe\0\n\x7f\xc2\x9b", 16);
   const google::rpc::Status details = DetailsOf(
@@ -95,8 +95,8 @@ TEST(GrpcStatusTest, RetryInfoOnlyWhereARetryCanHelp) {
   }
 }
 
-// A disk that is full is so for longer than a queue, and those that are sent
-// away together should not come back together.
+// A disk stays full for longer than a queue does, and clients refused together
+// should not return together.
 TEST(GrpcStatusTest, RetriesComeLaterWhereSomethingHasToBeMended) {
   const auto delay_ms = [](const absl::Status& status) {
     const auto delay = Details<RetryInfo>(ToRpcStatus(status))[0].retry_delay();
@@ -123,7 +123,7 @@ TEST(GrpcStatusTest, RetriesComeLaterWhereSomethingHasToBeMended) {
 }
 
 TEST(GrpcStatusTest, LongMessagesAreCutBetweenCharacters) {
-  // Characters of 3 bytes, at all offsets to the cut.
+  // Characters of 3 bytes, at every offset from the cut.
   for (int offset = 0; offset < 3; ++offset) {
     std::ostringstream stream;
     for (int i = 0; i < offset; ++i) stream << 'x';
@@ -134,7 +134,7 @@ TEST(GrpcStatusTest, LongMessagesAreCutBetweenCharacters) {
     EXPECT_GT(status.error_message().size(), kMaxStatusMessageBytes - 4);
     EXPECT_TRUE(IsValidUtf8(status.error_message()));
     EXPECT_TRUE(IsValidUtf8(FieldIn(DetailsOf(status))));
-    // Base64 and percent-encoding included, a client takes 8 KiB.
+    // A client accepts 8 KiB, including base64 and percent-encoding.
     EXPECT_LT(3 * status.error_message().size() +
                   status.error_details().size() * 4 / 3,
               8192u - 1024);

@@ -1,4 +1,5 @@
-// Limits that an operator sets, through a server, and those of connections.
+// Limits that an operator sets, tested through a server, and limits of
+// connections.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -57,7 +58,7 @@ class LimitsTest : public ServerFixture {
   }
 };
 
-// By gRPC, with all calls of the connection.
+// gRPC ends the connection, with all its calls.
 TEST_F(LimitsTest, MetadataOverTheLimitEndTheConnection) {
   grpc::ClientContext stream_context;
   const auto stream = item_stub_->ImportItems(&stream_context);
@@ -93,13 +94,13 @@ TEST_F(LimitsTest, EachIsNamed) {
                   "items[1].id: got 6 bytes, want 1 to 5 bytes");
   ExpectOverLimit(UpsertText(ItemText("x", "01234567890")),
                   "items[0].attributes: got 11 bytes of text, want 0 to 10");
-  // A text of a list takes two bytes more than it has.
+  // Each string in a list takes two bytes in addition to its own.
   ExpectOverLimit(
       UpsertText("items { id: 'x' keys { key: 'k' value { floats { values: [1, "
                  "1] } } } attributes { key: 'name' value { string_list_value "
                  "{ values: ['1234', '', '1'] } } } }"),
       "items[0].attributes: got 11 bytes of text, want 0 to 10");
-  // What is too few is told by the same range.
+  // Too few is reported with the same range.
   EXPECT_THAT(UpsertText("").error_message(),
               HasSubstr("items: got 0, want 1 to 3"));
   const std::string query =
@@ -150,7 +151,7 @@ TEST_F(LimitsTest, CandidatesAreMaskedWithinThem) {
                   "candidates.query.deny_list.ids: got 4, want 0 to 3");
 }
 
-// Of what an item has after it, whatever each update brings.
+// The limits apply to the updated item, however little an update changes.
 TEST_F(LimitsTest, UpdatesCantGoPastThem) {
   ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
                          "name: 'texts' schema { key_fields { name: 'k' "
@@ -182,7 +183,7 @@ TEST_F(LimitsTest, UpdatesCantGoPastThem) {
       update("keys { key: 'k' value { floats { values: [1, 2] } } }").ok());
 }
 
-// A query beyond a limit is refused alone.
+// Only the query beyond a limit is refused.
 TEST_F(LimitsTest, BatchesAndTheirQueriesToo) {
   grpc::ClientContext context;
   v1::BatchAttendResponse response;
@@ -215,7 +216,7 @@ TEST_F(LimitsTest, CountsOfAQueryAndTheirDefaults) {
         "catalog: 'shop' query { vector { floats { values: [1, 0] } } } ",
         parts)));
   };
-  // By default 10 results of a shortlist of 100, which are within the limits.
+  // The defaults, 10 results of a shortlist of 100, are within the limits.
   EXPECT_TRUE(attend("").ok());
   ExpectOverLimit(attend("result_count: 21"),
                   "result_count: got 21, want 1 to 20");
@@ -223,14 +224,14 @@ TEST_F(LimitsTest, CountsOfAQueryAndTheirDefaults) {
   ExpectOverLimit(attend("shortlist_count: 151"),
                   "shortlist_count: got 151, want 1 to 150");
   EXPECT_TRUE(attend("select_kind: SELECT_KIND_HARD").ok());
-  // A default is asked for as any number is: nothing is cut in silence.
+  // A default counts like an explicit number: nothing is truncated silently.
   EXPECT_TRUE(attend("min_mass: 0.5 result_count: 20").ok());
   ExpectOverLimit(attend("min_mass: 0.5"),
                   "result_count: got 1000, want 1 to 20");
   EXPECT_TRUE(attend("result_count: 15").ok());
   ExpectOverLimit(attend("result_count: 16"),
                   "shortlist_count: got 160, want 1 to 150");
-  // What is too few is told by core.
+  // Too few is reported by core.
   EXPECT_EQ(attend("result_count: 0").error_code(),
             grpc::StatusCode::INVALID_ARGUMENT);
 
@@ -290,7 +291,8 @@ TEST_F(LimitsTest, CatalogsMadeAndRestored) {
   const std::string over = "there are 2 catalogs, the most allowed";
   ASSERT_TRUE(create("second").ok());
   ExpectOverLimit(create("third"), over);
-  // What is there takes no place: it is given back, or refused for what it is.
+  // An existing catalog takes no new place: it is returned, or refused for
+  // another reason.
   EXPECT_TRUE(create("second").ok());
   EXPECT_EQ(create("shop").error_code(), grpc::StatusCode::ALREADY_EXISTS);
 
@@ -312,8 +314,8 @@ TEST_F(LimitsTest, CatalogsMadeAndRestored) {
   ExpectOverLimit(create("fourth"), over);
 }
 
-// What is there is given back as it is: limits and encoders are of what is
-// made.
+// An existing catalog is returned unchanged: limits and encoders apply only to
+// new ones.
 TEST_F(LimitsTest, ACatalogMadeAgainIsNotMeasuredAgain) {
   options_.limits.dimension = 1;
   server_.reset();
@@ -341,7 +343,7 @@ TEST_F(LimitsTest, ACatalogMadeAgainIsNotMeasuredAgain) {
   EXPECT_EQ(Create(request).error_code(), grpc::StatusCode::INVALID_ARGUMENT);
 }
 
-// A place that was taken by what failed is free again.
+// A failed creation frees its place.
 TEST_F(LimitsTest, ARefusedCatalogHasNoPlace) {
   const auto create = [&](const std::string& name, const std::string& model) {
     return Create(Parse<v1::CreateCatalogRequest>(absl::StrCat(

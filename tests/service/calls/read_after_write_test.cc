@@ -1,4 +1,4 @@
-// Reads that carry the token of a write.
+// Reads that carry a write's token.
 #include "service/calls/read_after_write.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ class ReadAfterWriteTest : public ServerFixture {
     uid_ = catalog->snapshot()->catalog_uid;
   }
 
-  // The outcome of every method that takes a token, by name.
+  // Calls every method that takes a token; returns the outcomes by name.
   std::vector<std::pair<std::string, grpc::Status>> ReadAll(
       const std::string& token) {
     std::vector<std::pair<std::string, grpc::Status>> outcomes;
@@ -141,7 +141,7 @@ TEST_F(ReadAfterWriteTest, ABatchHasOneTokenForAllItsQueries) {
 }
 
 TEST_F(ReadAfterWriteTest, WithoutADeadlineAWriteIsWaitedForForAWhile) {
-  // Assigned, and not visible before it is synced.
+  // The sequence is assigned, but not visible before the sync.
   ASSERT_OK(ArmFailPoint("log.before_sync=wait"));
   const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
   std::thread writer([&] {
@@ -159,16 +159,16 @@ TEST_F(ReadAfterWriteTest, WithoutADeadlineAWriteIsWaitedForForAWhile) {
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "WRITE_NOT_VISIBLE");
   EXPECT_GE(waited, kDefaultTokenWait);
-  // As much again for a machine that others use.
+  // Allows as much time again for a machine under load.
   EXPECT_LT(waited, 2 * kDefaultTokenWait);
-  // Who has no token waits for nothing.
+  // A read without a token does not wait.
   EXPECT_TRUE(Attend(Parse<v1::AttendRequest>(kQuery)).ok());
   EXPECT_OK(ArmFailPoint(""));
   writer.join();
   EXPECT_TRUE(Attend(with_token).ok());
 }
 
-// Tokens of writes that are under way: whoever is answered has seen them.
+// Tokens of writes in progress: every answer includes the write.
 TEST_F(ReadAfterWriteTest, NoAnswerIsOlderThanItsToken) {
   constexpr int kWriteCount = 200;
   std::thread writer([&] {

@@ -1,4 +1,4 @@
-// Calls whose handlers the test controls: cancellation, deadlines, full queues
+// Calls whose handlers the test controls: cancellations, deadlines, full queues
 // and exceptions.
 #include "service/calls/unary_call.h"
 
@@ -39,7 +39,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What handlers did. One test at a time.
+// Records what handlers did, for one test at a time.
 class Script {
  public:
   void CallArrived(SteadyTime deadline) {
@@ -48,7 +48,8 @@ class Script {
     ++arrived_count_;
     changed_.NotifyAll();
   }
-  // The deadline, as the server knows it, of the last of so many calls.
+  // Waits for `count` calls; returns the last one's deadline as the server
+  // knows it.
   SteadyTime AwaitArrived(int count) {
     MutexLock lock(&mutex_);
     while (arrived_count_ < count) changed_.Wait(&mutex_);
@@ -64,7 +65,7 @@ class Script {
     ++check_count_;
     changed_.NotifyAll();
   }
-  // Until so many more checks than now were made.
+  // Waits for `count` more checks.
   void AwaitChecks(int count) {
     MutexLock lock(&mutex_);
     const int end = check_count_ + count;
@@ -105,7 +106,7 @@ class Script {
 
 Script* script = nullptr;
 
-// What the query's catalog asks for.
+// Does what the query's catalog name asks for.
 absl::Status ScriptedHandler(Backend& /*backend*/,
                              const v1::AttendRequest& request,
                              const Interrupt& interrupt,
@@ -132,7 +133,7 @@ absl::Status ScriptedHandler(Backend& /*backend*/,
   } else if (request.catalog() == "throw") {
     throw std::runtime_error("a surprise");
   } else if (request.catalog() == "not visible yet") {
-    // The reply of a try that failed must not remain.
+    // The reply of a failed attempt must not remain.
     response->add_unknown_example_ids("of one try");
     if (!script->release.load()) {
       status = StatusWithReason(absl::StatusCode::kDeadlineExceeded,
@@ -166,7 +167,7 @@ class ScriptedService final
   WorkerPool& pool_;
 };
 
-// One worker, and room for one call that waits.
+// One worker, and room for one waiting call.
 class UnaryCallTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -199,7 +200,7 @@ class UnaryCallTest : public ::testing::Test {
     v1::AttendResponse response;
     return stub_->Attend(&context, request, &response);
   }
-  // The status of a call comes a little before the end of its turn.
+  // A call's status arrives shortly before its turn ends.
   void AwaitNoTurn() {
     while (pool_.counts().busy_worker_count > 0) std::this_thread::yield();
   }
@@ -207,13 +208,13 @@ class UnaryCallTest : public ::testing::Test {
     grpc::ClientContext context;
     return Call(what, context);
   }
-  // A deadline that the server alone knows: of one of its own the caller might
-  // tell first, or not, as the machine is busy.
+  // Sets a deadline that only the server knows. With its own deadline the
+  // caller might report it first, depending on load.
   static void SetServerDeadline(const char* timeout,
                                 grpc::ClientContext& context) {
     context.AddMetadata("grpc-timeout", timeout);
   }
-  // So many calls are recorded with this code, once all have ended.
+  // Expects `count` calls with this code to be recorded once all have ended.
   void ExpectRecorded(const char* code, int count) {
     ASSERT_TRUE(backend_.calls.AwaitNone(SteadyAfter(absl::Minutes(1))));
     MetricPage page;
@@ -259,26 +260,26 @@ TEST_F(UnaryCallTest, DeadlineReachesTheHandler) {
   SetServerDeadline("2S", context);
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  // Though gRPC cancels a call past its deadline, which may come first.
+  // Even though gRPC cancels a call past its deadline, possibly earlier.
   EXPECT_EQ(script_.AwaitEnded(1), absl::StatusCode::kDeadlineExceeded);
   AwaitNoTurn();
   EXPECT_EQ(pool_.counts().cut_short_count, 1);
   ExpectRecorded("DeadlineExceeded", 1);
 }
 
-// The caller's own deadline comes a little before the server's, by as much as
-// gRPC rounds it.
+// Computes a caller's own deadline from the server's, which gRPC rounds up: it
+// is earlier by as much.
 TEST(CallerDeadlineTest, IsNoLaterThanWhatWasRoundedUp) {
   const SteadyTime now = SteadyNow();
   const auto caller_ms = [&](int deadline_ms) {
     const SteadyTime deadline = now + std::chrono::milliseconds(deadline_ms);
     return (CallerDeadline(deadline, now) - now) / std::chrono::milliseconds(1);
   };
-  // Of 1.001, 10.001 and 100.001 s.
+  // Rounded up from 1.001, 10.001 and 100.001 s.
   EXPECT_LE(caller_ms(1010), 1001);
   EXPECT_LE(caller_ms(10100), 10001);
   EXPECT_LE(caller_ms(101000), 100001);
-  // And not so early that a cancel could well be one.
+  // Not so early that a cancellation is likely to be mistaken for it.
   EXPECT_GE(caller_ms(100), 80);
   EXPECT_GE(caller_ms(10000), 9800);
   EXPECT_EQ(CallerDeadline(SteadyTime::max(), now), SteadyTime::max());
@@ -298,7 +299,7 @@ TEST_F(UnaryCallTest, AClockSetForwardEndsNoCall) {
   EXPECT_TRUE(status.ok()) << status.error_message();
 }
 
-// Nor does what waits for a write, which the clock of an alarm wakes.
+// Includes a call that waits for a write, which an alarm's clock wakes.
 TEST_F(UnaryCallTest, AClockSetBackDelaysNoCall) {
   grpc::Status status;
   std::thread caller([&] { status = Call("not visible yet"); });
@@ -318,7 +319,7 @@ TEST_F(UnaryCallTest, CallThatExpiresInTheQueueDoesNoWork) {
   SetServerDeadline("2S", context);
   EXPECT_EQ(Call("wait", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  // gRPC, which counts in milliseconds, may tell it a little earlier.
+  // gRPC counts in milliseconds and may report the deadline a little early.
   const SteadyTime deadline = script_.AwaitArrived(2);
   while (SteadyNow() <= deadline) std::this_thread::yield();
   script_.release = true;
@@ -337,7 +338,7 @@ TEST_F(UnaryCallTest, ACancelledCallGivesItsPlaceToAnother) {
   std::thread second([&] {
     EXPECT_EQ(Call("wait", context).error_code(), grpc::StatusCode::CANCELLED);
   });
-  // There is room for one.
+  // The queue has room for one.
   while (pool_.counts().waiting_count == 0) std::this_thread::yield();
   context.TryCancel();
   second.join();
@@ -354,7 +355,7 @@ TEST_F(UnaryCallTest, ACancelledCallGivesItsPlaceToAnother) {
 TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {
   std::thread first([&] { EXPECT_TRUE(Call("wait").ok()); });
   script_.AwaitStarted(1);
-  // Of two more, one waits and one is refused, which lets the first end.
+  // Of two more calls, one waits and one is refused, which lets the first end.
   std::atomic<int> refused_count = 0;
   const auto call = [&] {
     grpc::ClientContext context;
@@ -364,7 +365,7 @@ TEST_F(UnaryCallTest, FullQueueRefusesWithRetryInfo) {
     const google::rpc::Status details = DetailsOf(status);
     EXPECT_EQ(ReasonIn(details), "QUEUE_FULL");
     EXPECT_EQ(Details<google::rpc::RetryInfo>(details).size(), 1u);
-    // For gRPC's own retries the same.
+    // The same for gRPC's built-in retries.
     const auto& metadata = context.GetServerTrailingMetadata();
     const auto push_back = metadata.find("grpc-retry-pushback-ms");
     ASSERT_NE(push_back, metadata.end());
@@ -390,7 +391,7 @@ TEST_F(UnaryCallTest, DrainingRefusesWithUnavailable) {
   EXPECT_EQ(backend_.metrics.shed[ShedReason::kDraining].value(), 1);
 }
 
-// The lines of the log that are of this event, in JSON.
+// Returns the log lines of this event, as JSON.
 std::vector<nlohmann::json> Events(const std::string& log,
                                    const std::string& event) {
   std::vector<nlohmann::json> events;
@@ -473,7 +474,7 @@ TEST_F(UnaryCallTest, ARequestIdThatCouldConfuseALogIsNotTaken) {
   EXPECT_EQ(slow[0]["request_id"].get<std::string>().size(), 16u);
 }
 
-// What was parsed of it may be anything.
+// The parsed part may hold anything.
 TEST_F(UnaryCallTest, NothingIsToldOfAMessageThatWasNotRead) {
   backend_.records.slow_query_time = absl::ZeroDuration();
   testing::internal::CaptureStderr();
@@ -550,7 +551,7 @@ TEST_F(UnaryCallTest, ReplyBeyondTheLimitIsResourceExhausted) {
   const grpc::Status status = Call("large", context);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "OVER_LIMIT");
-  // Not to be tried again.
+  // The status tells clients not to retry.
   const auto& metadata = context.GetServerTrailingMetadata();
   const auto push_back = metadata.find("grpc-retry-pushback-ms");
   ASSERT_NE(push_back, metadata.end());
@@ -567,8 +568,8 @@ TEST_F(UnaryCallTest, FilesThatMayNotGrowAreLogged) {
       Events(testing::internal::GetCapturedStderr(), "call_failed").size(), 1u);
 }
 
-// Somebody has to mend it: who calls does not try again by itself, and who
-// runs the server is told.
+// The operator has to fix the rights: the caller does not retry automatically,
+// and the log says so.
 TEST_F(UnaryCallTest, FilesWithoutRightsAreLoggedAndNotTriedAgain) {
   testing::internal::CaptureStderr();
   grpc::ClientContext context;
@@ -595,8 +596,8 @@ TEST_F(UnaryCallTest, WhatWaitsForAWriteHoldsNoWorker) {
     waited = stub_->Attend(&context, request, &reply);
   });
   script_.AwaitStarted(2);
-  // There is one worker, and one place to wait in, which the call that waits
-  // for a write takes for a moment each time that it looks.
+  // There is one worker and one waiting place, which the call that waits for a
+  // write takes for a moment each time it checks.
   grpc::Status other;
   do {
     other = Call("other");
@@ -614,8 +615,8 @@ TEST_F(UnaryCallTest, AWaitForAWriteEndsAtTheDeadline) {
                        std::chrono::milliseconds(100));
   EXPECT_EQ(Call("not visible yet", context).error_code(),
             grpc::StatusCode::DEADLINE_EXCEEDED);
-  // The server gives up too, after a last try that may fill the queue: its one
-  // worker is free, and stays so.
+  // The server gives up too, after a last attempt that may fill the queue: its
+  // only worker is free, and stays free.
   const SteadyTime give_up = SteadyAfter(absl::Seconds(30));
   while (!Call("other").ok()) ASSERT_LT(SteadyNow(), give_up);
   const int count = script_.started_count();
@@ -632,7 +633,7 @@ TEST_F(UnaryCallTest, ACancelledCallStopsWaitingForAWrite) {
   script_.AwaitStarted(2);
   context.TryCancel();
   waiter.join();
-  // What would run on for 5 s keeps the server from shutting down at once.
+  // A call that would run for 5 s more does not delay the shutdown.
   const SteadyTime start = SteadyNow();
   server_->Shutdown();
   EXPECT_LT(TimeSince(start), absl::Seconds(3));

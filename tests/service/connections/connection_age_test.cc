@@ -1,4 +1,4 @@
-// Connections and streams that would last for ever, and those that may go on.
+// Connections and streams that would last for ever, and ones that may continue.
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ namespace {
 
 class ConnectionAgeTest : public ServerFixture {
  protected:
-  // Starts it with the catalog "shop".
+  // Starts the server with the catalog "shop".
   void StartWith(const TransportLimits& limits) {
     options_.transport = limits;
     ServerFixture::SetUp();
@@ -35,7 +35,7 @@ TEST_F(ConnectionAgeTest, AWatchOfHealthEnds) {
   RawCall watch(channel_, "/grpc.health.v1.Health/Watch");
   ASSERT_TRUE(watch.Write(""));
   ASSERT_TRUE(watch.Read().has_value());
-  // Nothing more comes before its end.
+  // Nothing arrives before its end.
   EXPECT_FALSE(watch.Read().has_value());
   EXPECT_EQ(watch.Finish().error_code(), grpc::StatusCode::UNAVAILABLE);
 }
@@ -46,7 +46,7 @@ TEST_F(ConnectionAgeTest, NoQueryFailsAndNoImportEndsBeforeTheGrace) {
   const auto import = item_stub_->ImportItems(&context);
   v1::ImportItemsRequest request = OneItem();
   request.set_catalog("shop");
-  // Beyond an age, with calls at all moments.
+  // Goes beyond the maximum age, with calls at all times.
   const SteadyTime end = SteadyAfter(absl::Milliseconds(1500));
   while (SteadyNow() < end) {
     ASSERT_TRUE(import->Write(request));
@@ -77,7 +77,7 @@ TEST_F(ConnectionAgeTest, AnImportThatFallsSilentIsCancelled) {
     EXPECT_FALSE(silent->Read().has_value());
     EXPECT_EQ(silent->Finish().error_code(), grpc::StatusCode::CANCELLED);
   }
-  // What was acknowledged stays.
+  // Acknowledged items stay.
   EXPECT_TRUE(Attend(Query("shop")).ok());
 }
 

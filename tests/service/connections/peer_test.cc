@@ -24,11 +24,11 @@ sockaddr_in6 Ipv6(const char* host, std::uint32_t scope) {
   return address;
 }
 
-// As of gRPC's grpc_sockaddr_to_uri.
+// The same as gRPC's grpc_sockaddr_to_uri.
 TEST(PeerTest, IsNamedAsGrpcNamesIt) {
   EXPECT_THAT(PeerAt(Ipv6("2001:db8::1", 0)),
               FieldsAre("2001:db8::/64", "ipv6:%5B2001:db8::1%5D:1234"));
-  // Of a link of this machine: by number.
+  // A link-local address, with the interface number of this machine.
   EXPECT_THAT(PeerAt(Ipv6("fe80::1", 3)),
               FieldsAre("fe80::1%3", "ipv6:%5Bfe80::1%253%5D:1234"));
   EXPECT_THAT(PeerAt(Ipv6("::ffff:192.0.2.7", 0)),
@@ -42,7 +42,7 @@ TEST(PeerTest, IsNamedAsGrpcNamesIt) {
   EXPECT_THAT(PeerAt(either), FieldsAre("192.0.2.7", "ipv4:192.0.2.7:1234"));
 }
 
-// To a port of both families IPv4 comes as addresses of IPv6.
+// On a dual-stack port, IPv4 peers have IPv6 addresses.
 TEST(PeerTest, HostsOfIpv4AreToldApartOnAPortOfBoth) {
   const int listener = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int off = 0;

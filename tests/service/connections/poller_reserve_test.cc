@@ -17,27 +17,27 @@
 namespace attendant {
 namespace {
 
-// Work for the threads that run gRPC's callbacks.
+// Calls that keep gRPC's callback threads busy.
 class Work {
  public:
   // Each call does `work`.
   explicit Work(PollerReserve& reserve, std::function<void()> work = nullptr)
       : reserve_(reserve), work_(std::move(work)) {}
 
-  // So many calls, none of which waits for another.
+  // Makes `count` concurrent calls.
   void AllAtOnce(int count) {
     std::latch done(count);
     for (int i = 0; i < count; ++i) Call([&] { done.count_down(); });
     done.wait();
   }
 
-  // One call after the other until it is so; false after 30 s.
+  // Makes one call after another until `is_so` holds; returns false after 30 s.
   bool OneByOneUntil(const std::function<bool()>& is_so) {
     const SteadyTime end = SteadyAfter(absl::Seconds(30));
     while (!is_so()) {
       if (SteadyNow() >= end) return false;
       AllAtOnce(1);
-      // The thread that called back has time to go to sleep.
+      // Gives the thread that ran the callback time to fall asleep.
       absl::SleepFor(absl::Microseconds(200));
     }
     return true;
@@ -54,7 +54,7 @@ class Work {
     stub_.UnaryCall(&state->context, "/", grpc::StubOptions(), &state->request,
                     &state->reply,
                     [this, state, done = std::move(done)](const grpc::Status&) {
-                      // Has the channel, which may go after `done`.
+                      // Owns the channel, which may be destroyed after `done`.
                       delete state;
                       reserve_.BeginWork();
                       if (work_) work_();
@@ -65,7 +65,7 @@ class Work {
 
   PollerReserve& reserve_;
   const std::function<void()> work_;
-  // On which all calls fail at once.
+  // All calls on it fail at once.
   grpc::GenericStub stub_{grpc::CreateChannel("", nullptr)};
 };
 
@@ -75,10 +75,10 @@ TEST(PollerReserveTest, ThreadsRestWhileCallsComeOneByOne) {
   EXPECT_TRUE(work.OneByOneUntil([&] { return reserve.resting_count() > 0; }));
 }
 
-// Longer than a test: who rests is to be woken.
+// Longer than any test: resting threads must be woken.
 constexpr absl::Duration kForEver = absl::Hours(1);
 
-// Calls until nobody rests, many at once; false after 30 s.
+// Makes many concurrent calls until no thread rests; returns false after 30 s.
 bool WakeAll(PollerReserve& reserve, Work& work) {
   const SteadyTime end = SteadyAfter(absl::Seconds(30));
   while (reserve.resting_count() > 0) {
@@ -123,7 +123,7 @@ TEST(PollerReserveTest, ItsEndWakesThoseThatRest) {
       work->OneByOneUntil([&] { return reserve->resting_count() > 0; }));
   work.reset();
   reserve.reset();
-  // The threads are there for the next.
+  // The threads remain for the next one.
   reserve.emplace();
   work.emplace(*reserve);
   work->AllAtOnce(100);

@@ -1,5 +1,5 @@
-// Conversion of queries and answers: what comes through, and for each thing
-// that can't, the field that is named.
+// Conversion of queries and answers: what is preserved, and which field is
+// named for each error.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -144,8 +144,8 @@ TEST(ConvertAttendTest, NamesWhatIsWrong) {
                 "query.vector.float32_le", "2 bytes");
 }
 
-// A message has room for millions of empty entries: they are counted before
-// they are copied.
+// A message can hold millions of empty entries, so they are counted before they
+// are copied.
 TEST(ConvertAttendTest, TooManyAreRefusedByTheirCount) {
   const auto expect = [](const std::string& field,
                          const std::function<void(v1::AttendRequest&)>& set) {
@@ -195,7 +195,7 @@ TEST(ConvertAttendTest, TooManyAreRefusedByTheirCount) {
   }
   EXPECT_EQ(FieldOf(FilterFromProto(any, "filter").status()).value_or("none"),
             "filter.any_of.filters");
-  // Of many lists, each of which is short enough, what all have together.
+  // Each list is short enough; together they are too long.
   v1::Filter lists;
   for (std::int64_t i = 0; i < 3; ++i) {
     v1::FilterList* list =
@@ -204,7 +204,7 @@ TEST(ConvertAttendTest, TooManyAreRefusedByTheirCount) {
       list->add_filters()->set_exists("a");
     }
   }
-  // The first is one, its lists two, and what is in them.
+  // Counts the root as one, its lists as two, and their elements.
   EXPECT_EQ(FieldOf(FilterFromProto(lists, "filter").status()).value_or("none"),
             absl::StrCat("filter.any_of.filters[1].all_of.filters[",
                          kMaxFilterTerms / 2 - 3, "]"));
@@ -320,7 +320,7 @@ TEST(ConvertAnswerTest, NobodyWantsIt) {
   EXPECT_EQ(wire.items_size(), 0);
 }
 
-// It would be thrown away.
+// The answer would be discarded.
 TEST(ConvertAnswerTest, NothingIsMadeOfAnAnswerForWhichThereIsNoRoom) {
   auto rows = std::make_shared<RowTable>(0, 2);
   rows->Append("a long id", {}, {});

@@ -1,5 +1,5 @@
 // Conversion of vectors, times, schemas and items between the wire and core:
-// what comes through, and for each thing that can't, the field that is named.
+// what is preserved, and which field is named for each error.
 #include <gmock/gmock.h>
 #include <google/protobuf/arena.h>
 #include <grpcpp/support/byte_buffer.h>
@@ -33,7 +33,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// Two bytes for each of as many messages as fit.
+// As many messages of two bytes each as fit.
 TEST(WireTest, WhatWouldTakeMuchMoreThanItsBytesIsRefused) {
   std::string bytes;
   for (int i = 0; i < 4'000'000; ++i) bytes.append("\x12\0", 2);
@@ -44,7 +44,7 @@ TEST(WireTest, WhatWouldTakeMuchMoreThanItsBytesIsRefused) {
     const grpc::Slice slice(text);
     const absl::Status status =
         ParseMessage(grpc::ByteBuffer(&slice, 1), request);
-    // Beside what the arena has of its own.
+    // In addition to the arena's own overhead.
     EXPECT_LE(static_cast<std::int64_t>(arena.SpaceAllocated()),
               MostParsedBytes(static_cast<std::int64_t>(text.size())) + 1024);
     return status;
@@ -52,11 +52,12 @@ TEST(WireTest, WhatWouldTakeMuchMoreThanItsBytesIsRefused) {
   const absl::Status refused = parse(bytes);
   EXPECT_EQ(ReasonOf(refused), kOverLimit);
   EXPECT_THAT(refused.message(), HasSubstr("8000000 bytes that take more"));
-  // What is within the limits is not, nor what comes after it.
+  // Messages within the limits are accepted, and so is the next one.
   EXPECT_OK(parse(bytes.substr(0, 2 * 4096)));
 }
 
-// As many items of as many attributes as may be, of as few bytes.
+// The maximum number of items with the maximum number of attributes, each as
+// small as possible.
 TEST(WireTest, TheSmallestOfTheMostItemsAreNotRefused) {
   v1::ImportItemsRequest request;
   for (int i = 0; i < kMaxImportBatchSize; ++i) {
@@ -84,7 +85,7 @@ TEST(ConvertVectorTest, BothEncodingsGiveTheSameFloats) {
                   components.size() * sizeof(float)));
   ASSERT_OK_AND_ASSIGN(const auto from_floats, VectorFromProto(floats));
   ASSERT_OK_AND_ASSIGN(const auto from_bytes, VectorFromProto(bytes));
-  // Bit for bit: -0 and the subnormal survive.
+  // Bits are identical: -0 and the subnormal survive.
   for (const auto* got : {&from_floats, &from_bytes}) {
     ASSERT_EQ(got->size(), components.size());
     EXPECT_EQ(std::memcmp(got->data(), components.data(),
@@ -195,7 +196,8 @@ TEST(ConvertSchemaTest, UnsetMeansTheDocumentedDefault) {
                             .combine_kind = CombineKind::kSum}));
 }
 
-// Each lacks its type, which is said of the first that is looked at.
+// Each lacks its type, which would be reported for the first one that is
+// checked.
 TEST(ConvertSchemaTest, TooManyAreRefusedBeforeTheyAreCopied) {
   v1::CatalogSchema wire;
   wire.add_key_fields();

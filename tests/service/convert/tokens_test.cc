@@ -1,4 +1,4 @@
-// Tokens lead back to what they stand for, and nothing else is taken for one.
+// Tokens decode to what they were made from, and nothing else decodes.
 #include "service/convert/tokens.h"
 
 #include <gmock/gmock.h>

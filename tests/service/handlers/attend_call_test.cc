@@ -1,4 +1,4 @@
-// Attend calls that are answered along with others.
+// Attend calls that are answered together with others.
 #include "service/handlers/attend_call.h"
 
 #include <gmock/gmock.h>
@@ -64,7 +64,7 @@ class CallService final
   LightQueries light_queries_;
 };
 
-// Holds a worker until it is told to let go.
+// Occupies a worker until released.
 class Blocker final : public Work {
  public:
   Blocker() : Work(interrupt_) {}
@@ -112,7 +112,7 @@ v1::AttendRequest RandomRequest(std::mt19937_64& random) {
   return request;
 }
 
-// All that does not depend on company.
+// Returns everything that does not depend on the other calls.
 std::string BytesOf(v1::AttendResponse response) {
   response.mutable_stats()->clear_compute_duration();
   response.mutable_stats()->clear_shared_query_count();
@@ -174,7 +174,7 @@ class AttendCallTest : public ::testing::Test {
     ASSERT_OK(BatchUpsertItems(*backend_, request, Interrupt(), &response));
   }
 
-  // So many more, for queries that take milliseconds.
+  // Adds `count` items, so that queries take milliseconds.
   void Grow(int count) {
     ASSERT_OK_AND_ASSIGN(const auto catalog, catalogs_->Get("shop"));
     std::mt19937_64 random(2);
@@ -221,8 +221,8 @@ class AttendCallTest : public ::testing::Test {
     call.status = stub_->Attend(&call.context, call.request, &call.response);
   }
 
-  // Sends all while the only worker is held, and lets it go when all wait and
-  // `while_waiting` was called.
+  // Sends all calls while the only worker is blocked, and releases it once all
+  // of them wait and `while_waiting` was called.
   void AskTogether(
       std::vector<Call>& calls,
       const std::function<void()>& while_waiting = [] {}) {
@@ -239,7 +239,7 @@ class AttendCallTest : public ::testing::Test {
     for (Call& call : calls) call.thread.join();
   }
 
-  // Asks each alone, and then all in one pass.
+  // Asks each request alone, and then all in one pass.
   void ExpectSameTogether(const std::vector<v1::AttendRequest>& requests) {
     std::vector<Call> alone(requests.size());
     std::vector<Call> together(requests.size());
@@ -274,7 +274,7 @@ std::int64_t AllocatedBytes() {
   return static_cast<std::int64_t>(info.uordblks + info.hblkhd);
 }
 
-// Of two bytes on the wire, and an object each where they are parsed.
+// Two bytes each on the wire, but an object each once parsed.
 TEST_F(AttendCallTest, WhatManyElementsTakeIsNotHeldWhileTheyWait) {
   if (kSanitized) GTEST_SKIP() << "the allocator is another one";
   std::vector<Call> calls(100);
@@ -290,8 +290,8 @@ TEST_F(AttendCallTest, WhatManyElementsTakeIsNotHeldWhileTheyWait) {
   for (const Call& call : calls) {
     EXPECT_EQ(call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   }
-  // The bytes of each, twice on this side and once on the other, and what gRPC
-  // has of a call.
+  // The bytes of each call, twice on the client side and once on the server's,
+  // and gRPC's state of a call.
   EXPECT_LT((waiting - before) / 100, 128 << 10);
 }
 
@@ -381,7 +381,7 @@ TEST_F(AttendCallTest, AQueryThatExpiresInTheQueueIsLoggedWithThatTime) {
   blocker_.AwaitRunning();
   testing::internal::CaptureStderr();
   Ask(call);
-  // The server may hear of it later.
+  // The server may learn of the cancellation later.
   backend_->calls.AwaitNone(SteadyAfter(absl::Minutes(1)));
   const auto slow = nlohmann::json::parse(
       testing::internal::GetCapturedStderr(), nullptr, false);
@@ -454,7 +454,7 @@ TEST(EffortTest, TellsApartWhatTakesLonger) {
             effort_of([](Request& r) { r.set_min_mass(.999999); }));
   EXPECT_EQ(effort_of([](Request& r) { r.set_min_mass(.991); }),
             effort_of([](Request& r) { r.set_min_mass(.99); }));
-  // What is refused later is not counted wrongly.
+  // Arguments that are refused later must not be counted wrongly.
   EXPECT_EQ(effort(10, 0, std::numeric_limits<double>::quiet_NaN(), 0), usual);
   EXPECT_EQ(effort(10, -5, 1e300, -1), usual);
 }
@@ -517,10 +517,10 @@ TEST_F(AttendCallTest, OnlyWhatSharesPassesIsTakenAlong) {
   for (Call& call : calls) call.request = RandomRequest(random);
   calls[2].request.set_select_kind(v1::SELECT_KIND_SAMPLE);
   calls[3].request.mutable_deny_list()->add_ids("item1");
-  // Others take all codes.
+  // The other calls read all codes.
   calls[4].request.set_mass_precision(0.1);
   calls[5].request.set_mass_precision(0.1);
-  // Or all floats, where masks that leave out little are no matter.
+  // Or all floats, where masks that exclude little do not matter.
   for (const std::size_t i : {6, 7, 8}) {
     calls[i].request.set_scan_mode(v1::SCAN_MODE_EXACT);
   }
@@ -587,7 +587,7 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
   calls[4].context.TryCancel();
   calls[2].thread.join();
   calls[4].thread.join();
-  // Their places are free before anybody has a turn.
+  // Their places are free before any call has a turn.
   while (pool_->counts().waiting_count > calls.size() - 2) {
     std::this_thread::yield();
   }
@@ -605,7 +605,7 @@ TEST_F(AttendCallTest, MalformedBytesAreRefusedWhereTheyArrive) {
   pool_->Add(&blocker_);
   blocker_.AwaitRunning();
   Call call;
-  // A string that is not UTF-8.
+  // Not UTF-8.
   call.request.set_catalog("\xff");
   Ask(call);
   EXPECT_EQ(call.status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
@@ -627,18 +627,18 @@ TEST_F(AttendCallTest, LargeRequestsAreReadWhenTheirTurnComes) {
   }
 }
 
-// At whatever moment calls are cancelled, none is left, and workers are free
-// soon after.
+// Cancels calls at random moments: no call is left, and workers are free soon
+// afterwards.
 //   --cancels=N  (1000)
 class CancelTest : public AttendCallTest {
  protected:
-  // Cancels so many, and waits until none is left. `p99` is of how long those
-  // that were cut short took to stop.
+  // Cancels `cancels` calls and waits until none is left. `p99` is of the time
+  // that running calls took to stop.
   void CancelAtAnyMoment(std::int64_t cancels, absl::Duration& p99) {
     Serve(2);
     constexpr int kCallers = 8;
-    // Of several since the last look each is at most the longest of all, and
-    // what they took together.
+    // If several calls stopped since the last check, each took at most the
+    // maximum so far and at most their total.
     Mutex mutex;
     std::vector<absl::Duration> overruns;
     WorkCounts last_counts;
@@ -660,14 +660,14 @@ class CancelTest : public AttendCallTest {
         for (std::int64_t i = c; i < cancels; i += kCallers) {
           Call call;
           call.request = RandomRequest(random);
-          // Those that keep all logits, which takes longest; and some that
-          // others share, and some by the index.
+          // Some keep all logits, which takes longest; some share a pass; some
+          // use the index.
           if (i % 2 == 0) {
             call.request.set_select_kind(v1::SELECT_KIND_SAMPLE);
           } else if (i % 3 != 0) {
             call.request.set_scan_mode(v1::SCAN_MODE_EXACT);
           }
-          // Some end by their deadline, after 0 to 10 ms.
+          // Some end at their deadline, after 0 to 10 ms.
           const auto after = absl::Microseconds(
               std::uniform_int_distribution<int>(0, 10'000)(random));
           if (i % 5 == 0) {
@@ -692,7 +692,7 @@ class CancelTest : public AttendCallTest {
                   counts.refused_full_count + counts.refused_late_count,
               counts.offered_count);
     note_overruns();
-    // Sanitized, there are fewer, of a smaller catalog.
+    // Under a sanitizer there are fewer calls, on a smaller catalog.
     if (!kSanitized) {
       ASSERT_GE(overruns.size(), 20u);
     }
@@ -710,10 +710,10 @@ class CancelTest : public AttendCallTest {
 };
 
 TEST_F(CancelTest, CancelsAtAnyMomentLeaveNothingBehind) {
-  // Queries take milliseconds.
+  // Makes queries take milliseconds.
   if (!kSanitized) Grow(100'000);
-  // A worker that has to stop may wait for a processor that other programs
-  // have, by 60 ms beside two builds: one of three times has to be in time.
+  // A worker that must stop may wait for a processor that other programs use,
+  // up to 60 ms while two builds run; one of three attempts must be in time.
   constexpr absl::Duration kInTime = absl::Milliseconds(20);
   absl::Duration p99;
   for (int i = 0; i < 3 && !HasFailure() && (i == 0 || p99 > kInTime); ++i) {
@@ -729,8 +729,8 @@ TEST_F(CancelTest, CancelsAtAnyMomentLeaveNothingBehind) {
   EXPECT_TRUE(last.status.ok()) << last.status.error_message();
 }
 
-// For the thread sanitizer: callers, some of whom go away, and writes that
-// change the snapshot beneath them.
+// For the thread sanitizer: callers, some of whom disconnect, and writes that
+// change the snapshot under them.
 TEST_F(AttendCallTest, ManyCallersAtOnceWhileItemsChange) {
   Serve(2);
   constexpr int kCallers = 8;

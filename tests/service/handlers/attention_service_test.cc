@@ -1,4 +1,4 @@
-// Attention over gRPC, a query at a time and in batches.
+// Attention over gRPC, single queries and batches.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,9 +97,10 @@ TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
   EXPECT_EQ(FieldIn(response.results(1).status()), "temperature");
   EXPECT_EQ(response.results(2).status().code(), grpc::StatusCode::NOT_FOUND);
   EXPECT_EQ(FieldIn(response.results(3).status()), "catalog");
-  // The example itself is left out.
+  // The example itself is excluded.
   EXPECT_EQ(response.results(4).response().items_size(), 2);
-  // The same bytes as alone, but for the time it took and for how many.
+  // The same bytes as when asked alone, except for the time and the number of
+  // queries in the pass.
   v1::AttendRequest alone = request.requests(0);
   alone.set_catalog("shop");
   v1::AttendResponse answer;
@@ -114,8 +115,8 @@ TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
   EXPECT_EQ(batched.SerializeAsString(), answer.SerializeAsString());
 }
 
-// An answer without room in the message is refused alone, and takes none from
-// those after it.
+// An answer too large for the message is refused alone; the answers after it
+// are kept.
 TEST_F(ServerTest, ABatchKeepsTheAnswersThatAMessageHasRoomFor) {
   server_.reset();
   catalogs_.reset();

@@ -1,5 +1,5 @@
-// The textbook's statements about attention, with its numbers, over gRPC. What
-// has a test of its own elsewhere is named in docs/concepts.md.
+// The textbook's statements about attention, with its numbers, over gRPC.
+// docs/concepts.md names the other tests.
 #include <cmath>
 #include <numeric>
 #include <string>
@@ -74,7 +74,7 @@ TEST_F(ConceptsTest, HardIsALookupAndTheLimitOfSharpness) {
   EXPECT_EQ(sharp.items(0).id(), "east");
   EXPECT_EQ(sharp.items(0).weight(), 1.0);
   for (int d = 0; d < 3; ++d) {
-    // Bit for bit.
+    // Identical bits.
     EXPECT_EQ(hard.pooled_value().values(d),
               stored[static_cast<std::size_t>(d)]);
     EXPECT_EQ(sharp.pooled_value().values(d),
@@ -140,8 +140,8 @@ TEST_F(ConceptsTest, MaskedWeighsExactlyNothing) {
     EXPECT_NE(item.id(), "item2");
     EXPECT_NEAR(item.weight(), 1.0 / 3, 1e-9);
   }
-  // A row that is masked whole is not uniform, as -1e9 would make it, but
-  // empty.
+  // A fully masked row is empty, rather than uniform as a mask of -1e9 would
+  // make it.
   for (const int i : {0, 1, 3}) {
     request.mutable_deny_list()->add_ids(absl::StrCat("item", i));
   }

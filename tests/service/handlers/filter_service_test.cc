@@ -1,5 +1,5 @@
-// Filters over the wire, as text and as a message: one test for each polarity
-// of a mask, and every error.
+// Filters over the wire, as text and as a message: a test for each polarity of
+// a mask, and every error.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::UnorderedElementsAre;
 
-// Of the shop, a has price 1.5 and name "Anna", b price 2.5, c neither.
+// In the shop, a has price 1.5 and name "Anna", b has price 2.5, and c has
+// neither.
 class FilterServiceTest : public ServerFixture {
  protected:
   void SetUp() override {
@@ -37,7 +38,7 @@ class FilterServiceTest : public ServerFixture {
     return request;
   }
 
-  // Ids of the answer.
+  // Returns the ids of the answer.
   std::vector<std::string> Ask(const v1::AttendRequest& request) {
     v1::AttendResponse response;
     const grpc::Status status = Attend(request, &response);
@@ -132,7 +133,7 @@ TEST_F(FilterServiceTest, MomentsMayLieBetweenTheMicrosecondsOfItems) {
                          "dimension: 2 } attributes { name: 'at' type: "
                          "ATTRIBUTE_TYPE_TIMESTAMP } }"))
                   .ok());
-  // Of nanoseconds items keep no part of a microsecond.
+  // Items store whole microseconds: the nanoseconds are truncated.
   ASSERT_TRUE(
       Upsert(Parse<v1::BatchUpsertItemsRequest>(
                  "catalog: 'news' items { id: 'x' keys { key: 'k' value { "

@@ -1,5 +1,4 @@
-// Attention of several heads, over gRPC: parity with PyTorch, and models in
-// use.
+// Multi-head attention over gRPC: parity with PyTorch, and models in use.
 #include <cmath>
 #include <map>
 #include <string>
@@ -24,7 +23,8 @@ std::string KeyName(std::int64_t position) {
   return "key" + std::to_string(position);
 }
 
-// One sequence of a batch as a catalog, asked with each of its queries.
+// Stores one sequence of a batch as a catalog, and asks with each of its
+// queries.
 class TorchParityTest : public ServerFixture {
  protected:
   void CheckSequence(const TorchCase& torch, const std::string& catalog,
@@ -68,7 +68,7 @@ class TorchParityTest : public ServerFixture {
     request.set_result_count(static_cast<std::int32_t>(torch.key_count));
     request.set_weight_scope(v1::WEIGHT_SCOPE_CATALOG);
     request.set_include_head_weights(true);
-    // PyTorch's true means: may not attend.
+    // true in a PyTorch key padding mask means "may not attend".
     for (std::int64_t i = 0; i < torch.key_count; ++i) {
       const auto masked = [i](const std::vector<std::uint8_t>& mask,
                               std::int64_t row, std::int64_t row_size) {
@@ -127,7 +127,8 @@ TEST_F(TorchParityTest, AttendEqualsMultiheadAttention) {
 
 class ModelInUseTest : public ServerFixture {
  protected:
-  // Items of keys of 4 and values of 6, as RandomMultiHeadModel takes them.
+  // Creates items with keys of 4 and values of 6 components, as
+  // RandomMultiHeadModel requires.
   void CreateCatalog() {
     ASSERT_EQ(CreateModel("heads", RandomMultiHeadModel(1)), 1);
     ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
@@ -172,7 +173,7 @@ TEST_F(ModelInUseTest, AnswerNamesTheModelAndItsHeads) {
 TEST_F(ModelInUseTest, CatalogSwitchesToAnotherVersion) {
   CreateCatalog();
   ASSERT_EQ(CreateModel("heads", RandomMultiHeadModel(9)), 2);
-  // A new version alone changes nothing.
+  // A new version alone has no effect.
   EXPECT_EQ(Answer(Request()).model().version(), 1);
   v1::UpdateCatalogResponse updated;
   const grpc::Status status = UpdateCatalog(
@@ -233,7 +234,7 @@ TEST_F(ModelInUseTest, ModelsAreThereAfterARestart) {
   ASSERT_EQ(after.items_size(), before.items_size());
   for (int i = 0; i < after.items_size(); ++i) {
     EXPECT_EQ(after.items(i).id(), before.items(i).id());
-    // Rows lie in another order, and so sums round otherwise.
+    // Rows are in another order, so sums round differently.
     EXPECT_NEAR(after.items(i).weight(), before.items(i).weight(), 1e-12);
   }
 }
@@ -305,7 +306,7 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
       "vector { floats { values: [-3] } } } } include_head_weights: true"));
   ASSERT_EQ(answer.heads_size(), 2);
   EXPECT_EQ(answer.heads(1).temperature(), 2);
-  // What holds for all heads alone is said of the answer.
+  // Properties common to all heads are not reported for the answer.
   EXPECT_FALSE(answer.has_temperature());
   EXPECT_EQ(answer.key_field(), "");
   EXPECT_EQ(answer.score_kind(), v1::SCORE_KIND_DOT);
@@ -314,7 +315,7 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
   EXPECT_EQ(answer.items(0).key_field(), "other");
   EXPECT_EQ(answer.items(0).head_weights_size(), 2);
 
-  // One head that is named is told as several are.
+  // One named head is reported like several.
   const std::string one_vector = "{ vector { floats { values: [1] } } } ";
   answer = Answer(Parse<v1::AttendRequest>(absl::StrCat(
       "catalog: 'logs' heads { key_field: 'k' temperature: 2 query ",
@@ -330,14 +331,14 @@ TEST_F(ModelInUseTest, ChoicesOfAnAnswerTravel) {
   EXPECT_EQ(answer.heads_size(), 0);
   EXPECT_FALSE(answer.items(0).has_head());
 
-  // One head without a query needs the request's.
+  // A head without a query uses the request's, which is missing.
   const grpc::Status missing = Attend(
       Parse<v1::AttendRequest>("catalog: 'logs' heads { key_field: 'k' }"));
   EXPECT_EQ(missing.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_THAT(missing.error_message(), HasSubstr("query"));
 }
 
-// What is young decays by parts of a microsecond.
+// The weights of young items change within parts of a microsecond.
 TEST_F(ModelInUseTest, ATimeThatIsEchoedReplaysADecay) {
   ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
                          "name: 'news' schema { key_fields { name: 'k' "

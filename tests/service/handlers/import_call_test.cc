@@ -1,4 +1,4 @@
-// Imports: streams of items, each message acknowledged.
+// Imports: streams of items in which each message is acknowledged.
 #include "service/handlers/import_call.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class ImportTest : public ServerFixture {
     CreateShop();
   }
 
-  // Sends all, a reply for each, and returns the status.
+  // Sends all requests, reads a reply for each, and returns the status.
   grpc::Status Import(const std::vector<v1::ImportItemsRequest>& requests) {
     grpc::ClientContext context;
     auto stream = item_stub_->ImportItems(&context);
@@ -106,7 +106,7 @@ TEST_F(ImportTest, FirstMessageNamesTheCatalogAndNoOther) {
   status = Import({message, message});
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldIn(DetailsOf(status)), "catalog");
-  // What the first message brought was acknowledged and stays.
+  // The items of the first message were acknowledged and stay.
   ASSERT_EQ(replies_.size(), 1u);
   EXPECT_EQ(replies_[0].stored_count(), 1);
 }
@@ -131,7 +131,8 @@ TEST_F(ImportTest, MessageOfTooManyItemsEndsTheStream) {
 }
 
 TEST_F(ImportTest, WritesAheadAreAllAcknowledgedInOrder) {
-  // The client writes all before it reads: flow control holds it, not memory.
+  // The client writes everything before it reads: flow control holds the data
+  // back, and it does not accumulate in memory.
   constexpr int kMessageCount = 200;
   grpc::ClientContext context;
   auto stream = item_stub_->ImportItems(&context);
@@ -169,9 +170,9 @@ TEST_F(FullQueueTest, AnImportThatWasBegunGoesOn) {
   v1::ImportItemsResponse reply;
   ASSERT_TRUE(stream->Read(&reply));
 
-  // Its turn ends a little after its reply.
+  // The turn ends shortly after the reply.
   ASSERT_TRUE(AwaitGauge("attendant_busy_workers", "write", 0));
-  // As many writes of the catalog have their turns as may, and as many wait.
+  // As many writes of the catalog are running as may run, and as many wait.
   ASSERT_OK(ArmFailPoint("log.before_sync=wait"));
   const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
   const auto write = [&] {

@@ -1,5 +1,5 @@
-// A catalog of each kind of index over the wire: made, filled, trained, asked,
-// restarted and changed to another kind.
+// A catalog with each kind of index over the wire: created, filled, trained,
+// queried, restarted, and changed to another kind.
 #include <gmock/gmock.h>
 
 #include <cmath>
@@ -64,7 +64,7 @@ class IndexKindsTest : public ServerFixture,
     return Answer(request);
   }
 
-  // The index answers, and what it returns is what an exact scan says of it.
+  // Expects the index to answer, and its answer to agree with an exact scan.
   void ExpectAnswers(v1::IndexKind kind) {
     const v1::Catalog catalog = Describe("shop");
     ASSERT_EQ(catalog.indexes_size(), 1);
@@ -111,7 +111,8 @@ TEST_P(IndexKindsTest, AnswersFromImportToRestart) {
   ExpectAnswers(GetParam());
 }
 
-// Where floats lie is seen in the sizes alone, and survives a restart.
+// The place of the floats affects only the reported sizes, and survives a
+// restart.
 TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
   CreateCatalog(GetParam());
   const auto move = [this](bool to_disk) {
@@ -159,7 +160,8 @@ TEST_P(IndexKindsTest, KeysMayLieOnDisk) {
   server_.reset();
   catalogs_.reset();
   ServerFixture::SetUp();
-  // Items are read back in the order of their ids, which trains other lists.
+  // A restart reads items in the order of their ids, which trains different
+  // lists.
   AwaitIndex();
   before = Ask(v1::SCAN_MODE_INDEX);
   expect_on_disk();

@@ -1,4 +1,4 @@
-// Items over gRPC: written again, and listed in pages.
+// Items over gRPC: rewritten, and listed in pages.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -83,7 +83,7 @@ TEST_F(ServerTest, PageEndsBeforeItOutgrowsAMessage) {
     }
     ASSERT_TRUE(Upsert(request).ok());
   }
-  // The client too takes pages of up to a whole message.
+  // The client also accepts pages up to a whole message.
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(16 << 20);
   item_stub_ = v1::ItemService::NewStub(

@@ -1,4 +1,4 @@
-// Models from end to end: what is stored comes back, and errors name fields.
+// Models end to end: what is stored is returned, and errors name fields.
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ TEST_F(ModelServiceTest, SummaryOfTheOtherKinds) {
   ASSERT_TRUE(Create(RequestOf(RandomAdditiveModel(1)), &created).ok());
   EXPECT_EQ(created.model().model_kind(), v1::MODEL_KIND_ADDITIVE);
   EXPECT_EQ(created.model().memory_bytes(), 4 * (4 * 3 + 4 * 5 + 4));
-  // W_V and W_O left out: values pass as they are, head after head.
+  // Without W_V and W_O values pass unchanged, head after head.
   AttentionModel plain = RandomMultiHeadModel(1);
   auto& heads = std::get<MultiHeadProjections>(plain.kind);
   heads.value.reset();
@@ -175,7 +175,7 @@ TEST_F(ModelServiceTest, ListingErrorsNameTheirFields) {
   request.set_page_size(0);
   request.set_page_token("nonsense");
   ExpectInvalid(List(request, &response), "page_token");
-  // The token of a listing of catalogs.
+  // The page token of a listing of catalogs.
   CreateShop();
   ASSERT_TRUE(CreateEmpty("second").ok());
   v1::ListCatalogsRequest catalogs;
@@ -188,7 +188,7 @@ TEST_F(ModelServiceTest, ListingErrorsNameTheirFields) {
   ExpectInvalid(List(request, &response), "page_token");
 }
 
-// As a listing of catalogs tells of those that can't be opened.
+// As in a listing of catalogs, with those that cannot be opened.
 TEST(ModelListingTest, DamagedVersionsAreListedApart) {
   ScratchDirectory directory;
   {
@@ -197,7 +197,7 @@ TEST(ModelListingTest, DamagedVersionsAreListedApart) {
     record.name = {"text", 1};
     record.model = RandomBilinearModel(1);
     ASSERT_OK(store->PutModel(record));
-    // Well kept, and no model.
+    // Stored correctly, but not a valid model.
     record.name.version = 2;
     std::get<BilinearForm>(record.model.kind).weight.row_count = 0;
     ASSERT_OK(store->PutModel(record));
@@ -247,7 +247,7 @@ TEST_F(ModelServiceTest, AModelInUseStays) {
       )pb",
       &request));
   ASSERT_TRUE(ServerFixture::Create(request).ok());
-  // The catalog took the newest version of then, and keeps it when it is
+  // The catalog took the version that was newest then, and keeps it when it is
   // created again.
   CreateVersions("form", 1);
   v1::CreateCatalogResponse again;

@@ -1,4 +1,4 @@
-// Attention over sequences and histories from end to end.
+// Attention over sequences and histories, end to end.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,14 +35,14 @@ class SequenceServiceTest : public ServerFixture {
     return sequence_stub_->RankCandidates(&context, request, response);
   }
 
-  // Rows of floats as tokens.
+  // Adds rows of floats as tokens.
   static void AddTokens(MatrixView rows, v1::TokenSequence* sequence) {
     for (std::int64_t i = 0; i < rows.row_count; ++i) {
       SetVector(rows.Row(i), sequence->mutable_vectors()->add_vectors());
     }
   }
 
-  // That the call is refused with `code`, naming `field`.
+  // Expects the call to be refused with `code`, naming `field`.
   void ExpectRefused(const std::string& request, grpc::StatusCode code,
                      const std::string& field) {
     v1::ContextualizeResponse response;
@@ -319,7 +319,7 @@ TEST_F(SequenceServiceTest, ContextualizeErrorsNameTheirFields) {
       "vectors { floats { values: [0, 0] } } } } "
       "score_kind: SCORE_KIND_COSINE ";
   ExpectRefused(memory, kInvalidRpc, "memory.vectors.vectors[1]");
-  // Nothing attends to it.
+  // No token attends to it.
   v1::ContextualizeResponse response;
   EXPECT_TRUE(Contextualize(Parse<v1::ContextualizeRequest>(
                                 memory + "padding_positions: 1"),
@@ -327,7 +327,8 @@ TEST_F(SequenceServiceTest, ContextualizeErrorsNameTheirFields) {
                   .ok());
 }
 
-// What is found only by computing is not found.
+// The server refuses it before computing, so an error that only computing would
+// find does not appear.
 TEST_F(SequenceServiceTest, AReplyThatCannotFitIsRefusedBeforeItIsComputed) {
   CreateShop();
   const auto expect_too_large = [](const grpc::Status& status) {
@@ -335,7 +336,8 @@ TEST_F(SequenceServiceTest, AReplyThatCannotFitIsRefusedBeforeItIsComputed) {
     EXPECT_THAT(status.error_message(),
                 testing::HasSubstr("the reply would take more than 16777216"));
   };
-  // One component to 65,536: 256 KiB a token, 64 of which fill a message.
+  // Projects one component to 65,536: 256 KiB per token, so 64 tokens fill a
+  // message.
   MultiHeadProjections heads;
   heads.query = heads.key = {{1, 2, {1, 1}}, {}};
   heads.value = heads.query;
@@ -469,7 +471,7 @@ TEST_F(SequenceServiceTest, ApproximationsSayThatTheyAre) {
   const auto linformer = ask("approximation { linformer { row_count: 1 } }");
   EXPECT_EQ(linformer.method(), v1::ATTENTION_METHOD_APPROXIMATE);
   EXPECT_EQ(linformer.scored_count(), 3);
-  // The mean of all tokens.
+  // The mean over all tokens.
   EXPECT_FLOAT_EQ(linformer.outputs(0).floats().values(0), 2.0f / 3);
   const auto random =
       ask("approximation { linformer { row_count: 1 reduction_kind: "
@@ -519,7 +521,7 @@ TEST_F(SequenceServiceTest, TheDeadlineStopsTheWork) {
   EXPECT_EQ(
       sequence_stub_->Contextualize(&context, request, &response).error_code(),
       grpc::StatusCode::DEADLINE_EXCEEDED);
-  // The one worker that was at it is free again.
+  // The only worker, which was running it, is free again.
   const SteadyTime start = SteadyNow();
   server_->Shutdown(absl::Seconds(60));
   EXPECT_LT(TimeSince(start), absl::Seconds(10));
@@ -616,7 +618,7 @@ TEST_F(SequenceServiceTest, ApproximateRanksSayThatTheyAre) {
 
 TEST_F(SequenceServiceTest, AModelProjectsCandidatesAndHistory) {
   CreateShop();
-  // Looks at the second component only, and doubles the value.
+  // Uses only the second component, and doubles the value.
   MultiHeadProjections heads;
   heads.query = heads.key = {{1, 2, {0, 1}}, {}};
   heads.value = {{{2, 2, {2, 0, 0, 2}}, {}}};

@@ -182,7 +182,8 @@ TEST_F(SnapshotServiceTest, FromCreationToDeletion) {
   EXPECT_EQ(ListAll(10), "shop/s2 ");
 }
 
-// Each name is of two: the catalog's own, and one before it was an alias.
+// Each name stands for two catalogs: its own, and the one that had the name
+// before it became an alias.
 TEST_F(SnapshotServiceTest, NoneIsDeletedInPlaceOfAnother) {
   ASSERT_TRUE(Take("shop", "s1").ok());
   ASSERT_TRUE(Restore("shop", "s1", "shop-2").ok());
@@ -215,7 +216,7 @@ TEST_F(SnapshotServiceTest, GoesToAFileAndBack) {
   grpc::Status status = Import(bytes.substr(0, bytes.size() / 2), "", "s3");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::DATA_LOSS);
   EXPECT_EQ(ReasonIn(DetailsOf(status)), "SNAPSHOT_DAMAGED");
-  // The client's own, and nothing for the server's operator to mend.
+  // The error is the client's own, and nothing for the operator to fix.
   EXPECT_THAT(testing::internal::GetCapturedStderr(),
               Not(HasSubstr("call_failed")));
   status = Import("nothing of ours, but long enough", "", "s3");
@@ -237,7 +238,7 @@ TEST_F(SnapshotServiceTest, AnUploadThatIsCancelledIsNoneThatIsDone) {
   ASSERT_TRUE(Export("s1", &bytes).ok());
   testing::internal::CaptureStderr();
   for (int i = 0; i < 50; ++i) {
-    // In its midst, and with nothing left to send.
+    // In the middle of the stream, and with nothing left to send.
     const std::size_t size = i % 2 == 0 ? bytes.size() / 2 : bytes.size();
     EXPECT_EQ(
         Import(bytes.substr(0, size), "", "s2", /*cancel=*/true).error_code(),
@@ -251,7 +252,7 @@ TEST_F(SnapshotServiceTest, AnUploadThatIsCancelledIsNoneThatIsDone) {
 }
 
 TEST_F(SnapshotServiceTest, WhoGoesAwayLeavesTheQueueAtOnce) {
-  // Both threads of long works.
+  // Blocks both threads for long works.
   ASSERT_OK(
       ArmFailPoint("snapshot.before_manifest=wait,snapshot.before_name=wait"));
   const absl::Cleanup disarm = [] { ArmFailPoint("").IgnoreError(); };
@@ -306,7 +307,7 @@ TEST_F(SnapshotServiceTest, ALongCallThatStopsEarlyIsCountedAsCutShort) {
     std::this_thread::yield();
   }
   ASSERT_EQ(WaitingAtFailPoints(), 1);
-  // The reply comes from the worker, which goes on when it is too late.
+  // The worker sends the reply, but continues only after the deadline.
   std::this_thread::sleep_until(deadline + std::chrono::milliseconds(50));
   ASSERT_OK(ArmFailPoint(""));
   v1::RestoreSnapshotResponse progress;
@@ -324,7 +325,8 @@ TEST_F(SnapshotServiceTest, ALongCallThatStopsEarlyIsCountedAsCutShort) {
 TEST_F(SnapshotServiceTest, AStreamIsCountedAsExpiredOrCancelled) {
   grpc::ClientContext items_context;
   grpc::ClientContext upload_context;
-  // The server's alone: no cancel of the client's comes before it.
+  // A deadline that only the server knows: no cancellation by the client
+  // precedes it.
   items_context.AddMetadata("grpc-timeout", "100m");
   upload_context.AddMetadata("grpc-timeout", "100m");
   const auto items = item_stub_->ImportItems(&items_context);
@@ -357,7 +359,7 @@ TEST_F(SnapshotServiceTest, AStreamIsCountedAsExpiredOrCancelled) {
   }
 }
 
-// More than is on its way at once, and a little.
+// A little more than can be in flight at once.
 TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
   ASSERT_TRUE(Take("shop", "small").ok());
   std::string small;
@@ -386,12 +388,12 @@ TEST_F(SnapshotServiceTest, StreamsThatMoveEndWhileTheServerDrains) {
   half.set_name("again");
   half.set_chunk(small.substr(0, small.size() / 2));
   ASSERT_TRUE(in->Write(half));
-  // The server has it once there are files of it.
+  // Once it writes files, the server has received the first message.
   const std::string partial = directory_ / "snapshots/.partial";
   while (std::filesystem::is_empty(partial)) std::this_thread::yield();
 
   std::thread stopper([this] { server_->Shutdown(absl::Seconds(60)); });
-  // Those who ask whether it is ready are told first.
+  // Readiness probes learn of the shutdown first.
   while (server_->readiness().reasons.empty()) std::this_thread::yield();
   EXPECT_TRUE(Verify("shop", "small").ok());
   grpc::Status refused;
@@ -457,15 +459,15 @@ TEST_F(SnapshotServiceTest, RefusalsNameWhatIsWrong) {
   EXPECT_EQ(Restore("shop", "s1", "shop").error_code(),
             grpc::StatusCode::ALREADY_EXISTS);
   EXPECT_EQ(Delete("shop", "s2").error_code(), grpc::StatusCode::NOT_FOUND);
-  // A stream without a message.
+  // A stream without messages.
   status = Import("", "", "");
   EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
   EXPECT_EQ(FieldIn(DetailsOf(status)), "bytes");
   EXPECT_THAT(status.error_message(), HasSubstr("want a first message"));
 }
 
-// Blue and green: restored beside the catalog in use, and swapped by its alias,
-// under queries and writes that see no error.
+// Blue-green deployment: a snapshot is restored next to the catalog in use and
+// swapped in through the alias, under queries and writes that see no error.
 TEST_F(SnapshotServiceTest, RestoreAndSwapUnderLoadWithoutAnError) {
   ASSERT_TRUE(SetAlias("live", "shop").ok());
   ASSERT_TRUE(Take("shop", "s1").ok());

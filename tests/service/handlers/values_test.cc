@@ -1,5 +1,5 @@
-// Values over the wire: pooled ones of another modality than keys, and opaque
-// ones, which are returned as they came.
+// Values over the wire: pooled values of another modality than keys, and opaque
+// values, which are returned unchanged.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ constexpr int kValueDim = 512;  // images
 // 2^-24: the relative error of one rounding to float.
 constexpr double kEpsilon = 0x1p-24;
 
-// Every byte there is, zeros first, then the item's number.
+// Returns every byte value from 0, then the item's number.
 std::string OpaqueBytes(int i) {
   std::string bytes;
   for (int byte = 0; byte < 256; ++byte) {
@@ -91,13 +91,13 @@ class ValuesTest : public ServerFixture {
     ASSERT_TRUE(Upsert(request).ok());
   }
 
-  // The same data, another server.
+  // Restarts the server on the same data.
   void Restart() {
     ServerFixture::TearDown();
     ServerFixture::SetUp();
   }
 
-  // One segment with a trained index.
+  // Merges everything into one segment with a trained index.
   void Merge() {
     ASSERT_OK_AND_ASSIGN(const auto catalog, catalogs_->Get("pictures"));
     catalog->AwaitIndexes();
@@ -246,7 +246,7 @@ TEST_F(ValuesTest, ChangingAValueChangesNoIdAndNoWeight) {
       if (after->items(i).id() == "p5") weight = after->items(i).weight();
     }
   }
-  // Opaque bytes are in no sum; the value is, by its weight.
+  // Opaque bytes do not affect sums; the value counts by its weight.
   for (int d = 0; d < kValueDim; ++d) {
     const double pooled = before.pooled_value().values(d);
     EXPECT_NEAR(with_other_bytes.pooled_value().values(d), pooled,

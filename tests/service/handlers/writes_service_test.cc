@@ -130,7 +130,7 @@ TEST_F(WritesServiceTest, ItemsComeWithATokenOfTheirState) {
   EXPECT_EQ(got.state_token(), written.state_token());
 }
 
-// However many wait for one that takes long.
+// However many writes of one catalog wait for a slow one.
 TEST_F(WritesServiceTest, ThoseOfOneCatalogAreNotInTheWayOfAnothers) {
   ASSERT_TRUE(Create(Parse<v1::CreateCatalogRequest>(
                          "name: 'other' schema { key_fields { name: 'k' "
@@ -253,7 +253,7 @@ TEST_F(WritesServiceTest, AnUpdateWithoutMaskSetsWhatTheItemHas) {
   EXPECT_EQ(item.keys().at("k").ByteSizeLong(),
             Get("b").keys().at("k").ByteSizeLong());
   EXPECT_EQ(item.sequence(), 2);
-  // Queries see it once.
+  // Queries see the change once.
   v1::AttendResponse answer;
   ASSERT_TRUE(Attend(Parse<v1::AttendRequest>(
                          "catalog: 'shop' filter: 'price = 9' query { vector { "
@@ -265,7 +265,8 @@ TEST_F(WritesServiceTest, AnUpdateWithoutMaskSetsWhatTheItemHas) {
 }
 
 TEST_F(WritesServiceTest, AMaskSaysWhatBecomesOfAnItem) {
-  // What it names and the item lacks goes; what it does not name is ignored.
+  // Fields that the mask names and the update lacks are removed; fields that it
+  // does not name are ignored.
   ASSERT_TRUE(Update("items { id: 'a' opaque_value: 'x' attributes { key: "
                      "'name' value { string_value: 'B' } } } update_mask { "
                      "paths: ['attributes.price', 'opaque_value'] }")
@@ -318,7 +319,7 @@ TEST_F(WritesServiceTest, ABadUpdateIsRefusedWhole) {
            grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD",
            "update_mask.paths[1]");
   }
-  // It would have no key left.
+  // The item would be left without a key.
   refuse("items { id: 'a' } update_mask { paths: 'keys' }",
          grpc::StatusCode::INVALID_ARGUMENT, "INVALID_FIELD", "items[0].keys");
   refuse(
@@ -345,7 +346,7 @@ TEST_F(WritesServiceTest, AFilterDeletesWhatItIsTrueOf) {
                                       "attributes { key: 'price' value { "
                                       "double_value: 3 } } }"))
                   .ok());
-  // A repeat.
+  // The repeated request.
   ASSERT_TRUE(
       DeleteMatching("filter: 'price > 2' request_id: 'r'", &response).ok());
   EXPECT_EQ(response.deleted_count(), 1);
@@ -393,7 +394,7 @@ class SmallMessagesTest : public WritesServiceTest {
   SmallMessagesTest() { options_.max_message_bytes = 64 << 10; }
 };
 
-// As a server with larger messages may have stored it.
+// A server with a larger message limit may have stored it.
 TEST_F(SmallMessagesTest, AnItemThatFitsNoPageIsNamed) {
   std::vector<Item> large(1);
   large[0].id = ItemId("large");
@@ -408,14 +409,14 @@ TEST_F(SmallMessagesTest, AnItemThatFitsNoPageIsNamed) {
   const grpc::Status status = List(request, &response);
   EXPECT_EQ(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_THAT(status.error_message(), HasSubstr("item 'large': the reply"));
-  // Without what is large in it.
+  // Excludes the large fields.
   request.clear_page_token();
   request.mutable_read_mask()->add_paths("attributes");
   ASSERT_TRUE(List(request, &response).ok());
   EXPECT_EQ(response.items_size(), 4);
 }
 
-// What is stored is stored: the reply must not be refused for its length.
+// The items are stored, so the reply must not be refused for its size.
 TEST_F(SmallMessagesTest, FailuresOfAnImportAlwaysFit) {
   constexpr int kBad = 1000;
   v1::ImportItemsRequest request = Parse<v1::ImportItemsRequest>(
@@ -444,8 +445,8 @@ TEST_F(SmallMessagesTest, FailuresOfAnImportAlwaysFit) {
   }
 }
 
-// What was found out is told, if not in words: one query must not take the
-// answers of the others with it.
+// Outcomes are always reported, if not in words: one query must not cost the
+// others their answers.
 TEST_F(SmallMessagesTest, OutcomesOfABatchAlwaysFit) {
   constexpr int kQueries = 256;
   v1::BatchAttendRequest request;
@@ -469,7 +470,7 @@ TEST_F(SmallMessagesTest, OutcomesOfABatchAlwaysFit) {
   EXPECT_EQ(FieldIn(response.results(0).status()), "query.vector");
   EXPECT_EQ(response.results(kQueries - 1).status().message(), "");
 
-  // After answers that leave no room.
+  // The answers before it leave no room.
   v1::BatchUpsertItemsRequest upsert = Parse<v1::BatchUpsertItemsRequest>(
       absl::StrCat("catalog: 'shop' items { id: 'large'", kKey, "}"));
   (*upsert.mutable_items(0)->mutable_attributes())["name"].set_string_value(

@@ -34,13 +34,13 @@ class HttpSecurityTest : public SecureServer {
     SecureServer::TearDown();
   }
 
-  // The status of a page.
+  // Returns the status of a page.
   int Get(const std::string& page, const std::string& token = "") const {
     httplib::Client client("127.0.0.1", port_->port());
     return StatusOf(client, page, token);
   }
-  // Over TLS, with the authority of a file, and a certificate where there is
-  // one.
+  // Asks over TLS, with the authority in a file, and with a client certificate
+  // if given.
   int GetByTls(const std::string& ca_path, const std::string& pair_path = "",
                const std::string& page = "/livez",
                const std::string& token = "") const {
@@ -50,7 +50,7 @@ class HttpSecurityTest : public SecureServer {
     return StatusOf(client, page, token);
   }
 
-  // The body of a page over TLS, whatever its status.
+  // Returns the body of a page over TLS, whatever its status.
   std::string BodyByTls(const std::string& page) const {
     httplib::SSLClient client("127.0.0.1", port_->port());
     client.enable_server_certificate_verification(false);
@@ -157,7 +157,7 @@ TEST_F(HttpSecurityTest, WithoutTlsNothingEnds) {
               HasSubstr("\nattendant_tls_certificate_expiry_seconds +Inf\n"));
 }
 
-// A supervisor has no certificate: the probes of Kubernetes show none.
+// Supervisors have no certificate: Kubernetes probes show none.
 TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthorityBeyondProbes) {
   const TestAuthority ours("ours");
   const TestAuthority other("other");
@@ -187,7 +187,7 @@ TEST_F(HttpSecurityTest, MutualTlsWantsACertificateOfItsAuthorityBeyondProbes) {
               HasSubstr("got none, want one from a CA in --tls-client-ca"));
 }
 
-// Beside tokens it is wanted too: each is a lock of its own.
+// A certificate is required in addition to a token.
 TEST_F(HttpSecurityTest, ATokenStandsInForNoCertificate) {
   AddToken("reader", Role::kRead, "*");
   WriteTokens();
@@ -225,7 +225,7 @@ TEST_F(HttpSecurityTest, ProbesAreNotRefused) {
   EXPECT_EQ(refusals[AuthRefusal::kNotForAll].value(), 1);
 }
 
-// One certificate and one table of tokens for all ports.
+// All ports share one certificate and one table of tokens.
 TEST_F(HttpSecurityTest, SharesWhatSecuresItWithTheServer) {
   AddToken("reader", Role::kRead, "*");
   WriteTokens();

@@ -1,4 +1,4 @@
-// Clients that a few pages for health checks have to do with.
+// Misbehaving clients of a server that has only a few pages for health checks.
 #include "service/http/http_server.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class HttpServerTest : public ::testing::Test {
              .patience = patience,
              .max_connection_count = max_connection_count}));
   }
-  // All that is answered to it, until the server closes.
+  // Returns everything that the server sends before it closes the connection.
   std::string Ask(const std::string& request) {
     RawConnection connection(server_->port());
     EXPECT_TRUE(connection.Send(request));
@@ -98,7 +98,7 @@ TEST_F(HttpServerTest, ARequestWithoutEndIsLeft) {
   Start(absl::Milliseconds(300));
   RawConnection slow(server_->port());
   ASSERT_TRUE(slow.Send("GET /page HTTP/1.1\r\n"));
-  // A byte now and then makes it no longer.
+  // Sending a byte now and then does not extend the time.
   const SteadyTime begin = SteadyNow();
   std::string answer;
   while (TimeSince(begin) < kSoon) {
@@ -109,7 +109,7 @@ TEST_F(HttpServerTest, ARequestWithoutEndIsLeft) {
   EXPECT_EQ(answer, "");
 }
 
-// True once so many of them are closed, whichever.
+// Returns true once `count` of the connections are closed.
 bool AwaitClosed(std::vector<RawConnection>& connections, int count) {
   std::vector<bool> closed(connections.size());
   const SteadyTime end = SteadyAfter(kSoon);

@@ -19,10 +19,10 @@
 namespace attendant {
 namespace {
 
-// Generous: sanitizers and a busy machine.
+// Generous, for sanitizers and a busy machine.
 constexpr absl::Duration kPatience = absl::Minutes(1);
 
-// The smallest pipe there is, as stderr; its reader reads when told to.
+// Makes stderr the smallest possible pipe, whose reader reads on demand.
 class PipeAsStderr {
  public:
   PipeAsStderr() : stderr_(dup(STDERR_FILENO)) {
@@ -31,7 +31,7 @@ class PipeAsStderr {
     dup2(ends_[1], STDERR_FILENO);
     close(ends_[1]);
   }
-  // Restores stderr, and returns all lines.
+  // Restores stderr and returns all lines.
   std::vector<nlohmann::json> Read() {
     std::string text;
     std::thread reader([&] {
@@ -77,7 +77,7 @@ TEST_F(LogTest, AFlushedLineIsWritten) {
   EXPECT_EQ(lines[0].value("text", ""), "\"quoted\"");
 }
 
-// A pipe that is full blocked every thread that logged.
+// A full pipe used to block every thread that logged.
 TEST_F(LogTest, NobodyWaitsForAPipeThatIsNotReadAndLostLinesAreTold) {
   const std::int64_t dropped_before = DroppedLogLines();
   PipeAsStderr pipe;
@@ -87,7 +87,7 @@ TEST_F(LogTest, NobodyWaitsForAPipeThatIsNotReadAndLostLinesAreTold) {
       LogEvent(LogLevel::kInfo, "line",
                {{"number", LogValue::Json(absl::StrCat(logged++))}});
     };
-    // Until the pipe is full.
+    // Logs until the pipe is full.
     for (int i = 0; i < 1000 && FlushLog(absl::Milliseconds(200)); ++i) log();
     for (std::size_t i = 0; i < 2 * kMaxWaitingLogLines; ++i) log();
   });
@@ -103,7 +103,7 @@ TEST_F(LogTest, NobodyWaitsForAPipeThatIsNotReadAndLostLinesAreTold) {
     if (line.value("event", "") == "log_lines_dropped") {
       EXPECT_EQ(line.value("level", ""), "warning");
       told += line.value("count", 0);
-      // Where they are missing.
+      // The place where lines are missing.
       next += line.value("count", 0);
     } else {
       EXPECT_EQ(line.value("number", -1), next);

@@ -44,7 +44,7 @@ TEST(FairQueueTest, WhatMayNotBeginLetsOthersPass) {
   EXPECT_EQ(queue.Pop(), &first);
 }
 
-// By the caller of each turn, as long as works of all callers wait.
+// Returns the caller of each turn while works of all callers wait.
 std::vector<int> CallersOfTurns(FairQueue& queue, int count) {
   std::vector<int> callers;
   for (int i = 0; i < count; ++i) {
@@ -89,7 +89,7 @@ TEST(FairQueueTest, WhatAWorkReallyTookIsWhatCounts) {
 }
 
 TEST(FairQueueTest, IdlenessSavesNothingUp) {
-  // Of a caller, and of a catalog of the same one.
+  // From another caller, and for another catalog of the same caller.
   for (const FlowKey late : {FlowKey{2, 0}, FlowKey{1, 1}}) {
     FairQueue queue;
     std::deque<FakeWork> works;
@@ -142,9 +142,10 @@ TEST(FairQueueTest, TheLongestLineGivesWay) {
     queue.Push(&works.emplace_back(FlowKey{1, 0}), kMs);
   }
   queue.Push(&works.emplace_back(FlowKey{1, 1}), 2 * kMs);
-  // The newest of the longest line of the caller with most to be done.
+  // Removes the newest work of the longest line of the caller with the most
+  // work.
   EXPECT_EQ(queue.PopFromLongest(newcomer, kMs), &works[2]);
-  // One who would have as much is the one to give way.
+  // A newcomer that would have as much must itself give way.
   EXPECT_THAT(queue.PopFromLongest(newcomer, 4 * kMs), IsNull());
   EXPECT_EQ(queue.count(), 3U);
 }
@@ -171,7 +172,7 @@ TEST(FairQueueTest, AGroupIsTakenFromAllLines) {
   for (FakeWork* work : {&a, &b, &c, &d}) queue.Push(work, kMs);
   Works taken;
   queue.PopGroup("g", 2, taken);
-  // One of each caller, and then what is left.
+  // First one of each caller, then the others.
   EXPECT_THAT(taken, ElementsAre(&a, &d));
   queue.PopGroup("g", 2, taken);
   EXPECT_THAT(taken, ElementsAre(&a, &d, &c));

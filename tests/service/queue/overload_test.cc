@@ -1,4 +1,4 @@
-// Works that come faster than they can be done.
+// Works that arrive faster than they can be done.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -20,16 +20,17 @@
 namespace attendant {
 namespace {
 
-// Workers, and callers who take no notice of each other, in a time of its own.
+// Simulates workers, and callers independent of each other, in simulated time.
 class Simulation {
  public:
   struct Options {
     int thread_count = 2;
-    // Of a turn of n works: turn_ms + n * work_ms, each work's by chance.
+    // A turn of n works takes turn_ms + n * work_ms; each work's time is
+    // random.
     double turn_ms = 0.5;
     double work_ms = 1.5;
     bool shares_turns = true;
-    // At the start of each second all workers stand still for so long.
+    // All workers stop this long at the start of each second.
     double stall_ms = 0;
     absl::Duration deadline = absl::InfiniteDuration();
   };
@@ -52,12 +53,12 @@ class Simulation {
                 .limits_wait = true}),
         workers_(static_cast<std::size_t>(options.thread_count)) {}
 
-  // `rate` works a second at random for so long, by four callers.
+  // Runs `rate` random works per second from four callers for `seconds`.
   Outcome Run(double rate, double seconds) {
     return Run({rate / 4, rate / 4, rate / 4, rate / 4}, seconds);
   }
 
-  // The same by callers with a rate each.
+  // The same with a rate for each caller.
   Outcome Run(const std::vector<double>& rates, double seconds) {
     Outcome outcome;
     served_by_caller_.assign(rates.size(), 0);
@@ -77,7 +78,7 @@ class Simulation {
     return outcome;
   }
 
-  // Of the last Run.
+  // Results of the last Run.
   std::int64_t served_count(std::size_t caller) const {
     return served_by_caller_[caller];
   }
@@ -156,7 +157,7 @@ class Simulation {
       now_ms_ = next->end_ms;
       for (Work* work : next->works) {
         const double took_ms = now_ms_ - arrivals_[work]->ms;
-        // Later ones were for nothing.
+        // Later replies are useless.
         if (absl::Milliseconds(took_ms) <= options_.deadline) {
           outcome.served_ms.push_back(took_ms);
           ++served_by_caller_[arrivals_[work]->caller];
@@ -181,7 +182,8 @@ class Simulation {
 
 constexpr double kSeconds = 20;
 
-// Works a second that can be served: what is, of twice as many as could be.
+// Returns the capacity in works per second: what is served of twice as many as
+// could be.
 double CapacityOf(const Simulation::Options& options) {
   return Simulation(options).Run(4000, kSeconds).goodput(kSeconds);
 }
@@ -195,11 +197,12 @@ void ExpectKeepsItsRate(const Simulation::Options& options) {
     const Simulation::Outcome burst =
         simulation.Run(times * capacity, kSeconds);
     EXPECT_GE(burst.goodput(kSeconds), (times < 4 ? 0.9 : 0.8) * capacity);
-    // At its very capacity queues come and go; each may stand for a while.
+    // At exactly the capacity, queues form and dissolve; each may last for a
+    // while.
     const double standing_ms =
         times > 1 ? 0 : absl::ToDoubleMilliseconds(WaitLimit::kStanding);
     EXPECT_LE(burst.p99(), 3 * calm_p99 + standing_ms);
-    // Two seconds later all is as before.
+    // Two seconds later everything is normal again.
     simulation.Run(0.7 * capacity, 2);
     const Simulation::Outcome after = simulation.Run(0.7 * capacity, kSeconds);
     EXPECT_GE(static_cast<double>(after.served_ms.size()),
@@ -231,7 +234,7 @@ TEST(OverloadTest, AMachineThatStandsStillForAMomentRefusesNobody) {
   EXPECT_EQ(outcome.refused_count, 0);
 }
 
-// Callers who give up have nothing of a reply that comes later.
+// Callers that have given up do not benefit from a late reply.
 TEST(OverloadTest, WhatIsServedMeetsItsDeadline) {
   const Simulation::Options patient = {.turn_ms = 3, .work_ms = 0.5};
   const double capacity = CapacityOf(patient);
@@ -240,7 +243,7 @@ TEST(OverloadTest, WhatIsServedMeetsItsDeadline) {
     hasty.deadline = deadline;
     return Simulation(hasty).Run(3 * capacity, kSeconds).goodput(kSeconds);
   };
-  // Of three full turns of 19 ms, and of two.
+  // Time for three full turns of 19 ms, and for two.
   EXPECT_GE(goodput(absl::Milliseconds(60)), 0.8 * capacity);
   EXPECT_GE(goodput(absl::Milliseconds(40)), 0.6 * capacity);
 }

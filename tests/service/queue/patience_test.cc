@@ -19,7 +19,7 @@ namespace {
 
 constexpr WorkerThreads kLetGoOn = {.are_let_go_on = true};
 
-// Threads have their policy from this one.
+// Threads inherit the scheduling policy of this one.
 class PatienceTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -31,7 +31,7 @@ class PatienceTest : public ::testing::Test {
   }
 };
 
-// Waits for the main thread.
+// Runs until the main thread lets it end.
 class SlowWork final : public Work {
  public:
   SlowWork() : Work(wanted_) {}
@@ -54,8 +54,8 @@ class SlowWork final : public Work {
   std::atomic<bool> was_refused_ = false;
 };
 
-// Fills a pool, has it turn one away, and returns the policy of the thread that
-// brought them, after `then` on the same thread.
+// Fills a pool so that it refuses a work. Returns the policy of the thread that
+// added the works, after calling `then` on it.
 template <typename Then>
 int PolicyOfWhoFills(const WorkerThreads& threads, Then then) {
   SlowWork running, waiting, refused;

@@ -1,4 +1,4 @@
-// Long works that let others have a turn.
+// Long works that yield their turn to others.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using ::testing::IsNull;
 
-// One worker, a caller with two works that take a second each, and another.
+// One worker, a caller with two works of a second each, and another caller.
 class PauseTest : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -31,14 +31,14 @@ class PauseTest : public ::testing::Test {
   void Pass(double ms) {
     now_ += absl::ToChronoNanoseconds(absl::Milliseconds(ms));
   }
-  // The heavy work's time is up: true if it lets others have theirs.
+  // The heavy work's time slice is over; returns whether it yields.
   bool Pauses() {
     EXPECT_GE(now_, heavy_[0].yield_time());
     if (!queue_.ShouldPause(heavy_[0], now_)) return false;
     queue_.Pause(&heavy_[0], now_, &resumed_);
     return true;
   }
-  // The next work, which takes so long; null if the heavy one's turn goes on.
+  // Runs the next work, which takes `ms`; null if the heavy work continues.
   Work* RunNext(double ms) {
     Turn turn;
     Work* work = queue_.Begin(now_, &turn, &refusal_);
@@ -65,14 +65,14 @@ TEST_F(PauseTest, WhoHadLessHasATurnBeforeALongWorkEnds) {
     ASSERT_THAT(queue_.Add(&light_, now_).work, IsNull());
     Pass(5.1);
     ASSERT_TRUE(Pauses());
-    // Not the caller's other work, nor this one.
+    // The light work is next, rather than the caller's other work or this one.
     ASSERT_EQ(RunNext(1), &light_);
-    // And then this one before the other.
+    // Then this one continues before the caller's other work.
     ASSERT_THAT(RunNext(0), IsNull());
     ASSERT_EQ(queue_.counts().busy_worker_count, 1);
   }
   queue_.End(heavy_turn_, now_);
-  // It is a turn without its pauses.
+  // The turn counts without its pauses.
   const WorkCounts counts = queue_.counts();
   EXPECT_EQ(counts.turn_count, 101);
   EXPECT_EQ(counts.busy_ns, 1120 * kMs);
@@ -87,7 +87,7 @@ TEST_F(PauseTest, BothOfTwoCallersWithLongWorksGoOn) {
   ASSERT_TRUE(Pauses());
   Turn other_turn;
   ASSERT_EQ(queue_.Begin(now_, &other_turn, &refusal_), &other);
-  // A little more than the first one had.
+  // A little longer than the first one ran.
   Pass(5.2);
   ASSERT_TRUE(queue_.ShouldPause(other, now_));
   CondVar other_resumed;
@@ -109,14 +109,15 @@ TEST_F(PauseTest, WhatIsPausedKeepsItsPlace) {
   cancelled = true;
   EXPECT_FALSE(queue_.Remove(&heavy_[0]));
   EXPECT_FALSE(queue_.RemoveUnlessBegun(&heavy_[0]));
-  // Two others wait, and no more may: it is not the one that gives way.
+  // Two others wait and no more may: the paused work is not the one to give
+  // way.
   FakeWork more({3, 0});
   queue_.Add(&more, now_).Tell();
   EXPECT_TRUE(heavy_[0].refusal().ok());
   EXPECT_EQ(ReasonOf(heavy_[1].refusal()), "QUEUE_FULL");
   EXPECT_EQ(RunNext(1), &light_);
   EXPECT_EQ(RunNext(1), &more);
-  // It finds out itself that nobody wants it any more.
+  // It notices by itself that nobody needs it any more.
   EXPECT_THAT(RunNext(0), IsNull());
   EXPECT_THAT(refusal_.work, IsNull());
 }
@@ -140,7 +141,7 @@ TEST_F(PauseTest, AGroupTakesNothingAlongThatIsPaused) {
   EXPECT_TRUE(taken.empty());
 }
 
-// The second that the turn under way may still take is not waited for.
+// Does not wait for the second that the running turn may still take.
 TEST_F(PauseTest, ADeadlineIsMetThoughLongWorksAreUnderWay) {
   Pass(1000);
   queue_.End(heavy_turn_, now_);

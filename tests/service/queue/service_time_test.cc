@@ -1,4 +1,4 @@
-// How long works take.
+// How long work takes.
 #include "service/queue/service_time.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// How many may wait.
+// How many works may wait.
 #include "service/queue/wait_limit.h"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr absl::Duration kTarget = absl::Milliseconds(10);
 
-// Of works of which 30 are begun in the time to wait.
+// Reports a work that began; 30 works begin within the target.
 void Took(WaitLimit& limit, double entered_ms, double now_ms,
           std::size_t waiting_count) {
   limit.Took(At(entered_ms), At(now_ms), waiting_count, kTarget,
@@ -31,7 +31,7 @@ TEST(WaitLimitTest, IsLoweredToWhatMeetsTheTargetAndOnceForEachRound) {
   EXPECT_EQ(limit.limit(), 1000U);
   Took(limit, 40, 62.5, 99);  // for 50 ms now
   EXPECT_EQ(limit.limit(), 30U);
-  // This one waited behind the hundred.
+  // This one waited behind the earlier hundred.
   Took(limit, 51, 100, 90);
   EXPECT_EQ(limit.limit(), 30U);
   Took(limit, 63, 200, 29);

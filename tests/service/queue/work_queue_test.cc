@@ -1,4 +1,4 @@
-// Who waits, and who is refused.
+// Which work waits, and which is refused.
 #include "service/queue/work_queue.h"
 
 #include <gmock/gmock.h>
@@ -35,14 +35,14 @@ class WorkQueueTest : public ::testing::Test {
     for (int i = 0; i < 20; ++i) RunOne(10);
   }
 
-  // Works that wait, of one caller, that the queue was ready to take.
+  // Adds `count` works of one caller, all of which the queue must accept.
   void Fill(int count) {
     for (int i = 0; i < count; ++i) {
       ASSERT_THAT(queue_.Add(&works_.emplace_back(), now_).work, IsNull());
     }
   }
 
-  // The next turn, which takes so long, and a work in place of it.
+  // Runs the next turn, which takes `ms`, and adds a work in its place.
   void RunOne(double ms) {
     Begin();
     Fill(1);
@@ -69,7 +69,7 @@ class WorkQueueTest : public ::testing::Test {
 TEST_F(WorkQueueTest, WhatCannotMeetItsDeadlineIsRefusedAtOnce) {
   ASSERT_THAT(Begin(), NotNull());
   Fill(4);
-  // A turn that is under way, four turns, and its own.
+  // The running turn, four more turns, and its own.
   FakeWork hopeless;
   hopeless.set_deadline(now_ + std::chrono::milliseconds(40));
   queue_.Add(&hopeless, now_).Tell();
@@ -91,7 +91,7 @@ TEST_F(WorkQueueTest, SomebodyElsesLineIsNotWaitedFor) {
   ASSERT_THAT(Begin(), NotNull());
   Fill(15);
   FakeWork other({1, 1});
-  // A turn that is under way, its own, and one of the others before each.
+  // The running turn, its own, and one of the other caller's before each.
   other.set_deadline(now_ + std::chrono::milliseconds(50));
   EXPECT_THAT(queue_.Add(&other, now_).work, IsNull());
 }
@@ -105,7 +105,7 @@ TEST_F(WorkQueueTest, AFreeWorkerTriesEverything) {
   EXPECT_EQ(Begin(), &brief);
 }
 
-// Else a time learned once would refuse whoever has less for ever.
+// Otherwise a time learned once would refuse callers with less for ever.
 TEST_F(WorkQueueTest, ARefusalLeavesDoubt) {
   ASSERT_THAT(Begin(), NotNull());
   FakeWork brief;
@@ -184,7 +184,7 @@ TEST(WorkQueueCatalogTest, ThoseOfOneLeaveTurnsToOthers) {
 TEST(WorkQueueCatalogTest, ThoseOfOneCallerLeaveTurnsToOthers) {
   WorkQueue queue(
       {.thread_count = 4, .max_turns_of_catalog = 2, .max_turns_of_caller = 3});
-  // One caller, of three catalogs and of none; and another.
+  // One caller, with three catalogs and with none; and another caller.
   FakeWork works[] = {FakeWork({1, 5}), FakeWork({1, 6}), FakeWork({1, 0}),
                       FakeWork({1, 7}), FakeWork({2, 7})};
   for (FakeWork& work : works) {
@@ -221,7 +221,7 @@ TEST(WorkQueueCatalogTest, ThoseOfNoneAreNotCounted) {
 TEST(WorkQueueCatalogTest, NobodyIsLateForThoseWhoWaitForEachOther) {
   WorkQueue queue(
       {.thread_count = 4, .refuses_late = true, .max_turns_of_catalog = 2});
-  // Of one catalog, 2 s each.
+  // Works of one catalog, 2 s each.
   std::deque<FakeWork> held;
   std::deque<Turn> turns;
   WorkQueue::Refusal none;
@@ -243,7 +243,7 @@ TEST(WorkQueueCatalogTest, NobodyIsLateForThoseWhoWaitForEachOther) {
   late.set_deadline(At(2100));
   queue.Add(&late, At(2000)).Tell();
   EXPECT_EQ(ReasonOf(late.refusal()), "WOULD_BE_LATE");
-  // Of the same caller and of another.
+  // From the same caller and from another.
   for (const std::uint64_t caller : {0, 1}) {
     FakeWork other({caller, 8});
     other.set_deadline(At(2100));
@@ -265,7 +265,7 @@ TEST(WorkQueueBurstTest, ARefusalSaysHowManyAreTooManyNow) {
     now += absl::ToChronoNanoseconds(absl::Milliseconds(20));
     queue.End(turn, now);
   }
-  // More than kLongestBurst's worth of work, but so many may always wait.
+  // More than kLongestBurst of work, but this many may always wait.
   for (int i = 0; i < 8; ++i) {
     ASSERT_THAT(queue.Add(&works.emplace_back(), now).work, IsNull());
   }
@@ -280,9 +280,9 @@ TEST_F(WorkQueueTest, WhatWasBegunGoesOnWhereTooManyWait) {
   FakeWork begun;
   begun.set_begun();
   EXPECT_THAT(queue_.Add(&begun, now_).work, IsNull());
-  // There is room for one more as before it.
+  // There is still room for one more.
   Fill(1);
-  // It is not the one to give way for it.
+  // The begun work does not give way to this one.
   FakeWork polite({1, 0});
   queue_.Add(&polite, now_).Tell();
   EXPECT_TRUE(polite.refusal().ok());
@@ -298,7 +298,7 @@ TEST_F(WorkQueueTest, WhatWasBegunGoesOnThoughItMayBeLate) {
   begun.set_deadline(now_ + std::chrono::milliseconds(1));
   EXPECT_THAT(queue_.Add(&begun, now_).work, IsNull());
   EXPECT_EQ(queue_.counts().refused_late_count, 0);
-  // Unless nobody wants it any more.
+  // Except if nobody needs the result any more.
   FakeWork expired;
   expired.set_begun();
   expired.set_deadline(now_);

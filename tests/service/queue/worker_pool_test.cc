@@ -47,7 +47,7 @@ class FunctionWork final : public Work {
   using Work::set_begun;
   void set_interrupt(const Interrupt& interrupt) { own_interrupt_ = interrupt; }
 
-  // What it was told, once for each time that it was refused.
+  // Returns the refusals that it was told, one for each.
   std::vector<absl::Status> refusals() const {
     MutexLock lock(&mutex_);
     return refusals_;
@@ -61,7 +61,7 @@ class FunctionWork final : public Work {
   std::vector<absl::Status> refusals_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Something that threads wait for.
+// Something that threads can wait for.
 class Gate {
  public:
   void Open() {
@@ -221,7 +221,7 @@ TEST(WorkerPoolTest, WhatIsCancelledIsToldAtOnceAndNotRun) {
   EXPECT_THAT(late.refusals(),
               ElementsAre(StatusIs(absl::StatusCode::kDeadlineExceeded, _)));
   EXPECT_EQ(pool.counts().waiting_count, 0U);
-  // What has its turn, or had it, goes on.
+  // Work that has or had its turn continues.
   pool.Cancel(&work);
   pool.Cancel(&blocker);
   release.Open();
@@ -231,7 +231,7 @@ TEST(WorkerPoolTest, WhatIsCancelledIsToldAtOnceAndNotRun) {
 }
 
 TEST(WorkerPoolTest, ThreadsWorkSideBySide) {
-  // Each of two works waits for the other: one thread alone would hang.
+  // Each of the two waits for the other: a single thread would hang.
   Gate first;
   Gate second;
   FunctionWork a([&] {
@@ -247,7 +247,8 @@ TEST(WorkerPoolTest, ThreadsWorkSideBySide) {
   pool.Add(&b);
 }
 
-// What a work of `group` takes along of `waiting`, while all workers are busy.
+// Returns what a work of `group` takes along from `waiting` while all workers
+// are busy.
 Works TakenAlong(int thread_count, const std::string& group, std::size_t most,
                  const Works& waiting) {
   std::vector<Gate> started(static_cast<std::size_t>(thread_count));
@@ -309,7 +310,7 @@ TEST(WorkerPoolTest, LeavesEachWorkerItsShare) {
   EXPECT_EQ(ran, 2);
 }
 
-// A work that answers for those it takes along.
+// A work that also answers for those that it takes along.
 class SharedWork final : public Work {
  public:
   SharedWork(WorkerPool& pool, int number)
@@ -357,7 +358,7 @@ TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
   for (const auto& work : works) ASSERT_EQ(work->run_count(), 1);
 }
 
-// A work that asks whether it should let others go on, until it may end.
+// A work that repeatedly asks whether it should yield, until it may end.
 class LongWork final : public Work {
  public:
   LongWork(WorkerPool& pool, std::uint64_t caller)
@@ -394,7 +395,7 @@ class LongWork final : public Work {
   Gate ended_;
 };
 
-// Without pauses none of them ever ends.
+// Without pauses none of them would ever end.
 TEST(WorkerPoolTest, LongWorksLetOthersHaveTheirTurns) {
   WorkerPool pool({.thread_count = 2});
   LongWork first(pool, 1);
@@ -409,7 +410,8 @@ TEST(WorkerPoolTest, LongWorksLetOthersHaveTheirTurns) {
     pool.Add(&light);
     ran.Await();
   }
-  // Another long one of another caller, and lights of a third beside both.
+  // Another caller's long work, and short ones of a third caller at the same
+  // time.
   LongWork other(pool, 2);
   pool.Add(&other);
   other.AwaitStart();
@@ -420,7 +422,7 @@ TEST(WorkerPoolTest, LongWorksLetOthersHaveTheirTurns) {
     ran.Await();
   }
   EXPECT_LE(pool.counts().busy_worker_count, 2);
-  // Who is cancelled while it is paused ends in its turn.
+  // A work that is cancelled while paused ends in its turn.
   second.Cancel();
   for (LongWork* work : {&first, &third, &other}) work->LetEnd();
   for (LongWork* work : {&first, &second, &third, &other}) work->AwaitEnd();
@@ -444,7 +446,8 @@ TEST(WorkerPoolTest, WhatIsPausedEndsWhenThePoolStops) {
   EXPECT_EQ(pool.counts().run_count, 5);
 }
 
-// Works beyond those that may be paused have their turns one after the other.
+// Works in excess of those that may be paused have their turns one after the
+// other.
 TEST(WorkerPoolTest, NoMoreThanSomeArePaused) {
   std::vector<std::unique_ptr<LongWork>> works;
   WorkerPool pool({.thread_count = 1, .max_waiting_count = 1000});
@@ -521,7 +524,7 @@ TEST(WorkerPoolTest, WhileAWorkerIsFreeOthersMayRunInItsStead) {
   EXPECT_EQ(pool.counts().elsewhere_turn_count, 2);
   EXPECT_EQ(pool.counts().busy_worker_count, 0);
 
-  // Nobody wants it: it does not run, and has its refusal.
+  // It is cancelled, so it is refused without running.
   FunctionWork late([] { ADD_FAILURE() << "ran after its deadline"; });
   late.set_interrupt({.deadline = SteadyNow()});
   EXPECT_TRUE(pool.TryRunHere(&late, kAlone));
@@ -570,7 +573,7 @@ TEST(WorkerPoolTest, WhatRunsElsewhereTakesAWorkersTurn) {
   std::thread caller([&] { EXPECT_TRUE(pool.TryRunHere(&elsewhere, kAlone)); });
   started.Await();
   pool.Add(&next);
-  // A worker that does not wait has begun by then.
+  // A worker that did not wait would have begun by then.
   absl::SleepFor(absl::Milliseconds(20));
   EXPECT_EQ(pool.counts().busy_worker_count, 1);
   EXPECT_EQ(pool.counts().waiting_count, 1);
@@ -649,7 +652,7 @@ TEST(LightQueriesTest, AGroupIsLightOnceItIsKnownToBe) {
   queries.Took(place, absl::Microseconds(40));
   EXPECT_TRUE(queries.IsLight(place, kMost));
   EXPECT_FALSE(queries.IsLight(place, absl::Microseconds(39)));
-  // One that was interrupted counts little.
+  // An interrupted one counts little.
   queries.Took(place, absl::Microseconds(900));
   EXPECT_TRUE(queries.IsLight(place, kMost));
   for (int i = 0; i < 10; ++i) queries.Took(place, absl::Microseconds(900));

@@ -1,4 +1,4 @@
-// Tokens that are checked while their file changes.
+// Checks tokens while their file changes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// At once, as an editor does it.
+// Replaces the file atomically, as an editor does.
 void Replace(const std::string& path, const std::string& content) {
   const std::string next = absl::StrCat(path, ".next");
   std::FILE* file = std::fopen(next.c_str(), "w");
@@ -74,7 +74,8 @@ TEST(AuthenticatorStressTest, ATokenThatStaysIsKnownThroughEveryChange) {
       }
     });
   }
-  // Until each state was seen: on one core callers may have no turn for long.
+  // Runs until every state was seen: on a single core callers may get no turn
+  // for a long time.
   const SteadyTime end = SteadyAfter(absl::Minutes(1));
   for (int i = 0; i < kChanges || ((known_count == 0 || unknown_count == 0) &&
                                    SteadyNow() < end);
@@ -98,7 +99,7 @@ TEST(AuthenticatorStressTest, AFileThatIsBeingWrittenIsNotUsed) {
   ASSERT_OK_AND_ASSIGN(const auto authenticator,
                        Authenticator::Open(path, /*anonymous_read=*/false));
   std::atomic<bool> stopping = false;
-  // In place, line by line, of which each is good.
+  // Writes the file in place, line by line; each state is valid.
   std::thread writer([&] {
     while (!stopping.load()) {
       std::FILE* file = std::fopen(path.c_str(), "w");

@@ -38,7 +38,7 @@ TEST(CertificateExpiryTest, IsSaidOnceADayAndAnewOfAnother) {
   EXPECT_EQ(reminder.Due(end, Now() + kDay - absl::Seconds(1)), std::nullopt);
   EXPECT_NE(reminder.Due(end, Now() + kDay), std::nullopt);
   EXPECT_NE(reminder.Due(end + absl::Seconds(1), Now() + kDay), std::nullopt);
-  // A clock that was set back does not silence it for longer.
+  // Setting the clock back does not silence the reminder for longer.
   EXPECT_NE(reminder.Due(end + absl::Seconds(1), Now() - 2 * kDay),
             std::nullopt);
 }

@@ -1,5 +1,5 @@
-// Every RPC that a server serves, as it tells by reflection and descriptors,
-// against tokens: one that is new can't be forgotten.
+// Calls every RPC that a server offers, found by reflection and descriptors,
+// with tokens: a new RPC cannot be forgotten.
 #include <gmock/gmock.h>
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
@@ -39,22 +39,22 @@ constexpr char kReflectionService[] =
 constexpr char kReflectionMethod[] =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 
-// Catalogs in scope and out of it.
+// A catalog in scope, and one out of scope.
 constexpr char kInside[] = "films";
 constexpr char kOutside[] = "shop";
 
-// Fields that hold names and name nothing: one is compared with what is there,
-// the others must be empty or what the whole batch names.
+// Fields that contain names but select nothing: one is compared with the
+// current state, and the others must be empty or equal the batch's.
 constexpr const char* kNamesNothing[] = {
     "attendant.v1.SetAliasRequest.expected_catalog",
     "attendant.v1.BatchAttendRequest.requests"};
-// Methods whose requests name no catalog: the first list what is in scope, the
-// others are about models, which belong to none.
+// Methods whose requests name no catalog: the first ones list what is in scope;
+// the others are for models, which belong to no catalog.
 constexpr const char* kWithoutCatalog[] = {"ListCatalogs", "ListAliases",
                                            "GetModel",     "ListModels",
                                            "CreateModel",  "DeleteModel"};
 
-// From a request down to a field that names a catalog or alias.
+// The path from a request to a field that names a catalog or alias.
 using Path = std::vector<const FieldDescriptor*>;
 
 bool IsAmong(const std::string& name, std::span<const char* const> names) {
@@ -113,7 +113,7 @@ std::unique_ptr<Message> NewMessage(const Descriptor* type) {
           ->New());
 }
 
-// A request whose names are all kInside, but for one of them; -1: all.
+// Builds a request whose names are all kInside except for one; -1: all are.
 std::string RequestBytes(const MethodDescriptor& method, int outside) {
   const std::unique_ptr<Message> request = NewMessage(method.input_type());
   const std::vector<Path> paths = PathsToNames(method);
@@ -151,8 +151,8 @@ class EveryRpcTest : public SecureServer {
     return grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
   }
 
-  // What a call ends with that sends one message; without a token if there is
-  // none of that name.
+  // Makes a call that sends one message, and returns its status; without a
+  // token if none has that name.
   grpc::Status Call(const std::string& token, const std::string& path,
                     const std::string& bytes) {
     const auto found = tokens_.find(token);
@@ -214,7 +214,7 @@ TEST_F(EveryRpcTest, IsOfAServiceThatIsKnown) {
     if (!absl::c_linear_search(known, service)) known.push_back(service);
   }
   EXPECT_THAT(ServedServices(), UnorderedElementsAreArray(known));
-  // All methods of each, too.
+  // All methods of each service, too.
   for (std::size_t i = 2; i < known.size(); ++i) {
     const auto* service =
         DescriptorPool::generated_pool()->FindServiceByName(known[i]);
@@ -268,7 +268,8 @@ TEST_F(EveryRpcTest, NamesCatalogsOfItsTokenOnly) {
       EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << i;
       EXPECT_THAT(status.error_message(), HasSubstr("got \"shop\"")) << i;
     }
-    // Models are for all to see, and for no one with less than all to change.
+    // Models are visible to all, but only an administrator of all catalogs may
+    // change them.
     EXPECT_EQ(
         CodeOf("inside", *method) == grpc::StatusCode::PERMISSION_DENIED,
         method->name() == "CreateModel" || method->name() == "DeleteModel");

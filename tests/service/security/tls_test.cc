@@ -1,4 +1,4 @@
-// TLS and mutual TLS of a server, with certificates of the test's own.
+// TLS and mutual TLS of a server, with the test's own certificates.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -40,7 +40,7 @@ class TlsTest : public SecureServer {
     options_.security.tls.client_ca = ca_path_;
   }
 
-  // What a client with this certificate needs.
+  // Returns the security settings of a client with this certificate.
   ClientSecurity With(const std::string& name,
                       const TestCertificate& certificate) const {
     return {.ca_path = ca_path_,
@@ -48,7 +48,7 @@ class TlsTest : public SecureServer {
             .key_path = Write(name + ".key", certificate.key)};
   }
 
-  // OK if a new connection of such a client is served.
+  // Returns OK if a new connection of such a client is served.
   absl::Status Call(const ClientSecurity& security) const {
     auto client = Connect(security);
     if (!client.ok()) return client.status();
@@ -108,7 +108,7 @@ TEST_F(TlsTest, MutualTlsServesOnlyCertificatesOfItsAuthority) {
       Call(With("expired", authority_.Issue("IP:127.0.0.1", -absl::Hours(1)))),
       IsRefused());
   EXPECT_THAT(Call(ClientSecurity()), IsRefused());
-  // It still serves.
+  // The server still answers.
   EXPECT_OK(Call(With("good", authority_.Issue())));
 }
 
@@ -123,7 +123,7 @@ TEST_F(TlsTest, ANewCertificateIsServedWithoutARestart) {
   WriteServerCertificate(other_.Issue());
   EXPECT_OK(Call(trusts_other));
   EXPECT_THAT(Call({.ca_path = ca_path_}), IsRefused());
-  // Connections go on.
+  // Existing connections continue.
   EXPECT_OK(Call(*before));
 }
 
@@ -132,7 +132,7 @@ TEST_F(TlsTest, NewClientAuthoritiesCountWithoutARestart) {
   ASSERT_OK(Start());
   const ClientSecurity ours = With("ours", authority_.Issue());
   ClientSecurity others = With("other", other_.Issue());
-  // It is the server's certificate that stays.
+  // The server's certificate does not change.
   others.ca_path = Write("server-ca.pem", authority_.certificate());
   EXPECT_THAT(Call(others), IsRefused());
   Write("ca.pem", other_.certificate());
@@ -148,7 +148,8 @@ TEST_F(TlsTest, FilesThatAreNoGoodChangeNothing) {
   EXPECT_OK(Call(trusting));
 
   ::testing::internal::CaptureStderr();
-  // A key before its certificate, as when one file is written after the other.
+  // The key is replaced before its certificate, as when the files are written
+  // one after the other.
   const TestCertificate next = authority_.Issue();
   Write("server.key", next.key);
   EXPECT_OK(Call(trusting));
@@ -199,7 +200,7 @@ TEST(TlsReloaderTest, FilesThatAreNoGoodAreReadNowAndThen) {
   const auto write = [&](const std::string& pem) {
     std::ofstream(files / "pem") << pem;
   };
-  // Each of another length: times of files are coarse.
+  // Each has another length, because file times are coarse.
   std::string end;
   const auto issue = [&] {
     const TestCertificate issued = authority.Issue();
@@ -217,7 +218,7 @@ TEST(TlsReloaderTest, FilesThatAreNoGoodAreReadNowAndThen) {
   EXPECT_EQ(reloader->Current(begin + std::chrono::milliseconds(499)), first);
   const auto second = reloader->Current(begin + std::chrono::milliseconds(500));
   EXPECT_NE(second, first);
-  // Good ones are seen at once, and as soon as somebody says so.
+  // Valid files are read in time, and at once on request.
   write(issue());
   EXPECT_NE(reloader->Current(begin + std::chrono::milliseconds(500)), second);
   write("no certificate");
@@ -259,7 +260,7 @@ TEST(TlsFilesTest, KnowWhenTheCertificateExpires) {
   const TestCertificate issued =
       authority.Issue("IP:127.0.0.1", absl::Hours(5));
   std::ofstream(files / "pem") << issued.certificate << issued.key;
-  // One file may hold both.
+  // One file may contain both.
   ASSERT_OK_AND_ASSIGN(
       const TlsMaterial material,
       ReadTlsFiles({.certificate = files / "pem", .key = files / "pem"}));

@@ -1,4 +1,4 @@
-// Tokens through a server: each kind of call, each way to be refused.
+// Tokens through a server: each kind of call, and each reason for a refusal.
 #include <gmock/gmock.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -31,8 +31,8 @@ constexpr char kReflection[] =
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo";
 constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 
-// Tokens "reader", "writer" and "admin" for all catalogs, "films" to administer
-// that catalog and those that begin with "films-".
+// Tokens "reader", "writer" and "admin" for all catalogs, and "films", which
+// administers that catalog and those that begin with "films-".
 class TokenServiceTest : public SecureServer {
  protected:
   void SetUp() override {
@@ -44,7 +44,8 @@ class TokenServiceTest : public SecureServer {
     WriteTokens();
   }
 
-  // Starts it with the catalogs "films" and "shop" of one-dimensional keys "k".
+  // Starts the server with the catalogs "films" and "shop", which have
+  // one-dimensional keys "k".
   void StartWithCatalogs() {
     ASSERT_OK(Start());
     const auto admin = As("admin");
@@ -68,7 +69,8 @@ class TokenServiceTest : public SecureServer {
         "catalog: '", catalog, "' query { vector { floats { values: 1 } } }"));
   }
 
-  // A client with the token of that name; without one if there is none.
+  // Returns a client with the token of that name, or without a token if there
+  // is none.
   std::unique_ptr<Client> As(const std::string& name) const {
     const auto found = tokens_.find(name);
     return WithToken(found == tokens_.end() ? "" : found->second);
@@ -86,7 +88,7 @@ class TokenServiceTest : public SecureServer {
     return As(name)->BatchUpsertItems(OneItem("films")).status();
   }
 
-  // What a call with these metadata ends with, before it has sent anything.
+  // Returns the status of a call with these metadata that sends no message.
   grpc::Status CallWith(const std::string& method,
                         const std::vector<std::string>& authorization) const {
     grpc::ClientContext context;
@@ -142,7 +144,7 @@ TEST_F(TokenServiceTest, WithoutAGoodTokenNothingIsServed) {
   changed.back() = changed.back() == 'A' ? 'E' : 'A';
   EXPECT_THAT(WithToken(changed)->ListCatalogs({}).status(),
               IsUnauthenticated());
-  // The name of one with the secret of another.
+  // One token's name with another token's secret.
   const std::string& admin = tokens_["admin"];
   EXPECT_THAT(WithToken(absl::StrCat("reader", admin.substr(admin.find('.'))))
                   ->ListCatalogs({})
@@ -157,7 +159,7 @@ TEST_F(TokenServiceTest, OfSeveralAuthorizationsNoneCounts) {
   const auto code = [&](const std::vector<std::string>& authorization) {
     return CallWith(list, authorization).error_code();
   };
-  // The request is missing, which is found out after the caller.
+  // The request is missing, which is checked after the caller.
   EXPECT_NE(code({good}), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code({good, good}), grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(code({good, "Bearer films.x"}), grpc::StatusCode::UNAUTHENTICATED);
@@ -285,7 +287,7 @@ TEST_F(TokenServiceTest, ARestoreCreatesModelsForAllCatalogsOnly) {
   EXPECT_TRUE(catalogs_->models().List({}, 9).empty());
   EXPECT_TRUE(catalogs_->List("", 9).empty());
   EXPECT_OK(restore("admin"));
-  // Now that it is there, who restores need not create it.
+  // The catalog exists now, so restoring does not need the right to create it.
   ASSERT_OK(catalogs_->Delete("films"));
   EXPECT_OK(restore("films"));
 }
@@ -300,7 +302,7 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
       IsDenied("the token is for catalogs films,films-*; got \"shop\""));
   EXPECT_OK(films->Attend(Query("films")).status());
   EXPECT_THAT(films->Attend(Query("shop")).status(), IsDenied("got \"shop\""));
-  // One that there is not looks the same.
+  // A catalog that does not exist looks the same.
   EXPECT_THAT(films->Attend(Query("none")).status(), IsDenied("got \"none\""));
   EXPECT_THAT(films->CreateCatalog(CatalogNamed("shop-2")).status(),
               IsDenied("got \"shop-2\""));
@@ -329,7 +331,8 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
   EXPECT_OK(
       admin->SetAlias(Parse<v1::SetAliasRequest>("alias: 'x' catalog: 'films'"))
           .status());
-  // What an alias lends them is not theirs to give a name of their own.
+  // Access through an alias does not include the right to give the catalog
+  // another alias.
   EXPECT_OK(admin
                 ->SetAlias(Parse<v1::SetAliasRequest>(
                     "alias: 'films-lent' catalog: 'shop'"))
@@ -340,7 +343,7 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
   EXPECT_OK(
       admin->DeleteAlias(Parse<v1::DeleteAliasRequest>("alias: 'films-lent'"))
           .status());
-  // Nor is one of others told of.
+  // Nor does it reveal others' aliases.
   EXPECT_OK(
       films->DeleteAlias(Parse<v1::DeleteAliasRequest>("alias: 'films-now'"))
           .status());
@@ -350,7 +353,7 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
       StatusIs(absl::StatusCode::kFailedPrecondition,
                ::testing::AllOf(HasSubstr("'films' has an alias"),
                                 Not(HasSubstr("'x'")))));
-  // A scope is of names, whatever an alias stands for at the moment.
+  // A scope is a set of names, whatever an alias currently stands for.
   EXPECT_THAT(films->Attend(Query("x")).status(), IsDenied("got \"x\""));
   EXPECT_THAT(
       films->GetAlias(Parse<v1::GetAliasRequest>("alias: 'x'")).status(),
@@ -370,7 +373,7 @@ TEST_F(TokenServiceTest, ATokenReachesOnlyItsCatalogs) {
           ->Contextualize(Parse<v1::ContextualizeRequest>(
               "sequence { vectors { vectors { floats { values: 1 } } } }"))
           .status());
-  // Models are of all catalogs.
+  // Models belong to all catalogs.
   EXPECT_OK(films->ListModels({}).status());
   EXPECT_THAT(films->CreateModel({}).status(),
               IsDenied("models belong to no catalog"));
@@ -394,7 +397,7 @@ TEST_F(TokenServiceTest, RefusalsForCatalogsAreCountedAndLogged) {
   EXPECT_THAT(films->DeleteModel(Parse<v1::DeleteModelRequest>("name: 'taste'"))
                   .status(),
               IsDenied("can't change them"));
-  // What an alias stands for is found by the handler.
+  // The handler resolves the alias.
   EXPECT_THAT(films
                   ->SetAlias(Parse<v1::SetAliasRequest>(
                       "alias: 'films-2' catalog: 'films-now'"))
@@ -442,8 +445,8 @@ TEST_F(TokenServiceTest, ListsShowATokenItsOwnCatalogs) {
   EXPECT_THAT(names("films"), ElementsAre("films", "films-now"));
 }
 
-// The names on all pages of two entries, a page a text. `list` makes a page of
-// a request with page_size and page_token, and adds names to it.
+// Returns the names on all pages of two entries, one text per page. `list`
+// requests a page with page_size and page_token, and appends its names.
 template <typename Request, typename List>
 std::vector<std::string> Pages(Request request, const List& list) {
   std::vector<std::string> pages;
@@ -560,7 +563,7 @@ TEST_F(TokenServiceTest, HealthIsOpenAndReflectionIsNot) {
             grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_TRUE(
       CallWith(kReflection, {absl::StrCat("Bearer ", tokens_["reader"])}).ok());
-  // So is what there is not.
+  // So is a method that does not exist.
   EXPECT_EQ(CallWith("/attendant.v1.ItemService/Drop", {}).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
   EXPECT_EQ(CallWith("/attendant.v1.ItemService/Drop",
@@ -575,7 +578,7 @@ TEST_F(TokenServiceTest, AnonymousReadIsForReadingOnly) {
   EXPECT_OK(Read("nobody"));
   EXPECT_THAT(WriteItem("nobody"),
               IsDenied("wants the role write, and without a token it is read"));
-  // A token that is wrong is not as good as none.
+  // A wrong token is worse than none.
   EXPECT_THAT(WithToken("a.b")->Attend(Query("films")).status(),
               IsUnauthenticated());
   EXPECT_OK(WriteItem("writer"));
@@ -600,7 +603,8 @@ TEST_F(TokenServiceTest, TokensTravelWithTlsToo) {
   EXPECT_THAT(list(), IsUnauthenticated());
 }
 
-// What a changed file means is seen within kLookInterval; that is waited for.
+// Changes to the file take effect within kLookInterval, which the test waits
+// for.
 TEST_F(TokenServiceTest, ChangesCountWithoutARestart) {
   StartWithCatalogs();
   const auto await = [](const std::function<bool()>& condition) {
@@ -616,7 +620,7 @@ TEST_F(TokenServiceTest, ChangesCountWithoutARestart) {
   EXPECT_TRUE(await([&] { return Read("new").ok(); }));
   EXPECT_THAT(WriteItem("writer"), IsUnauthenticated());
 
-  // A file that is no good changes nothing, and is told without its secrets.
+  // An invalid file changes nothing, and is logged without its secrets.
   ::testing::internal::CaptureStderr();
   std::string log;
   Write("tokens", absl::StrCat(tokens_["admin"], " admin\n"));
@@ -629,7 +633,7 @@ TEST_F(TokenServiceTest, ChangesCountWithoutARestart) {
   ::testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("line 1: got 2 words"));
   EXPECT_THAT(log, Not(HasSubstr(tokens_["admin"])));
-  // So does a file that is gone.
+  // Nor does a missing file.
   ::testing::internal::CaptureStderr();
   log.clear();
   std::filesystem::remove(options_.security.token_path);
@@ -651,7 +655,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
   StartWithCatalogs();
   const auto stub = v1::ItemService::NewStub(
       grpc::CreateChannel(address(), grpc::InsecureChannelCredentials()));
-  // From its first answer on, until it ends.
+  // Measures from the first answer until the call ends.
   const auto end_after = [&](const std::function<void()>& change) {
     grpc::ClientContext context;
     context.AddMetadata("authorization",
@@ -683,7 +687,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
   EXPECT_EQ(end_after([&] { replace_line(Role::kAdmin, "*"); }).error_code(),
             grpc::StatusCode::UNAUTHENTICATED);
 
-  // The same secret, with less: another role, or other catalogs.
+  // The same secret with fewer rights: another role, or other catalogs.
   for (const auto& [from, to] :
        {std::pair(" write ", " read "), std::pair(" * ", " shop ")}) {
     AddToken("writer", Role::kWrite, "*");
@@ -700,7 +704,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
               grpc::StatusCode::PERMISSION_DENIED)
         << to;
   }
-  // In a message of a stream, too.
+  // Also in a message of a stream.
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_THAT(log, HasSubstr("call_refused"));
   EXPECT_THAT(log, HasSubstr("/attendant.v1.ItemService/ImportItems"));
@@ -709,7 +713,7 @@ TEST_F(TokenServiceTest, AnOpenStreamEndsOnceItsTokenMayNoMore) {
   EXPECT_THAT(log, HasSubstr("the token is for catalogs shop"));
 }
 
-// However long after its headers the message comes, which were looked at.
+// However long after its headers, which were checked, the message arrives.
 TEST_F(TokenServiceTest, ACallThatIsHeldBackMayNoMoreThanItsTokenNow) {
   StartWithCatalogs();
   const auto channel =
@@ -720,7 +724,7 @@ TEST_F(TokenServiceTest, ACallThatIsHeldBackMayNoMoreThanItsTokenNow) {
                              absl::Duration wait) {
     RawCall call(channel, "/attendant.v1.CatalogService/DeleteCatalog",
                  tokens_["admin"]);
-    // The server has seen it.
+    // The server has read the new file.
     const SteadyTime end = SteadyAfter(absl::Seconds(10));
     EXPECT_OK(Read("reader"));
     change();
@@ -759,7 +763,7 @@ TEST_F(TokenServiceTest, ACallThatIsHeldBackMayNoMoreThanItsTokenNow) {
       SteadyNow() < end) {
     absl::SleepFor(absl::Milliseconds(20));
   }
-  // Nobody else calls meanwhile.
+  // Nobody else makes calls meanwhile.
   EXPECT_EQ(end_after(
                 [&] {
                   lines_.erase("admin");

@@ -39,7 +39,7 @@ TEST(TokenTableTest, FindsATokenByItsHash) {
   EXPECT_EQ(table.Find(web.token)->role, Role::kRead);
 }
 
-// A secret that was found is known by another hash from then on.
+// After the first lookup, a secret is recognised by another hash.
 TEST(TokenTableTest, FindsThatAgainWhichItFoundAndNothingElse) {
   ASSERT_OK_AND_ASSIGN(const NewToken ci, MakeToken(GrantTo("ci")));
   ASSERT_OK_AND_ASSIGN(const TokenTable table, TokenTable::FromText(ci.line));
@@ -54,7 +54,7 @@ TEST(TokenTableTest, FindsThatAgainWhichItFoundAndNothingElse) {
   }
 }
 
-// The line was made once; tokens that people hold must stay valid.
+// A line made by an earlier version; tokens in use must stay valid.
 TEST(TokenTableTest, KnowsTokensOfBefore) {
   ASSERT_OK_AND_ASSIGN(
       const TokenTable table,
@@ -116,7 +116,7 @@ TEST(TokenTableTest, NamesTheLineThatIsWrong) {
           HasSubstr("line 2: an earlier line has a token with this name")));
 }
 
-// A file in the wrong place may be a token, and what is wrong is logged.
+// A file in the wrong place may be a token, and errors are logged.
 TEST(TokenTableTest, ErrorsDoNotShowWhatMayBeASecret) {
   ASSERT_OK_AND_ASSIGN(const NewToken ci, MakeToken(GrantTo("ci")));
   for (const std::string& line :

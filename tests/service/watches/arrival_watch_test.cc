@@ -7,11 +7,11 @@
 namespace attendant {
 namespace {
 
-// A connection may have 3 calls at once, and all together 12 on their way
-// before any are counted.
+// A connection may have 3 calls at once, and all connections together 12 in
+// flight before any are counted.
 class ArrivalWatchTest : public ::testing::Test {
  protected:
-  // How many of so many calls may begin.
+  // Returns how many of `count` calls may begin.
   int Begin(const std::string& connection, int count, int second = 0) {
     int begun = 0;
     for (int i = 0; i < count; ++i) {
@@ -40,7 +40,7 @@ TEST_F(ArrivalWatchTest, WhoeverSendsItsMessagesMayBeginMore) {
 }
 
 TEST_F(ArrivalWatchTest, OneThatSendsNoneIsRefusedAndNoOther) {
-  // What began before is forgotten when the counting begins.
+  // Calls that began before counting starts are forgotten.
   EXPECT_EQ(Begin("a", 13), 13);
   EXPECT_EQ(Begin("a", 14), 14);
   EXPECT_EQ(Begin("a", 100), 5);
@@ -59,7 +59,7 @@ TEST_F(ArrivalWatchTest, CallsOfWhichNobodyIsToldAreForgotten) {
   EXPECT_EQ(Begin("a", 1, 59), 0);
   EXPECT_EQ(Begin("a", 5, 60), 5);
   EXPECT_FALSE(watch_.is_counting());
-  // Those that come after all are not counted below nothing.
+  // Late arrivals do not make the count negative.
   Arrive("a", 100);
   EXPECT_EQ(Begin("b", 13, 61), 13);
   EXPECT_FALSE(watch_.is_counting());

@@ -14,7 +14,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Connections = std::vector<CallWatch::Connection>;
 
-// Largest messages have 2 s, after 10.
+// The largest messages get 2 s, after 10.
 constexpr CallWatch::Options kOptions = {
     .stall_time = absl::Seconds(10),
     .max_message_bytes = 2 * CallWatch::kMinBytesPerSecond,
@@ -39,7 +39,7 @@ TEST(CallWatchTest, TheHostWithMostLosesItsConnectionWithMost) {
       HavingOpen("c1", "c", 0)};
   EXPECT_THAT(CallWatch::Crowding(connections, 125), IsEmpty());
   EXPECT_THAT(CallWatch::Crowding(connections, 124), ElementsAre("b2"));
-  // Then it is the other's turn.
+  // Then it is the other connection's turn.
   EXPECT_THAT(CallWatch::Crowding(connections, 94), ElementsAre("b2", "a1"));
   EXPECT_THAT(CallWatch::Crowding(connections, 0),
               ElementsAre("b2", "a1", "b3", "b1"));
@@ -47,7 +47,7 @@ TEST(CallWatchTest, TheHostWithMostLosesItsConnectionWithMost) {
 
 class SilenceTest : public ::testing::Test {
  protected:
-  // At a second, of a connection with so many calls open and known, after so
+  // Checks at `second` a connection with so many calls open and known, after so
   // many messages and bytes.
   std::vector<std::string> Look(int second, std::int64_t open,
                                 std::int64_t known, std::int64_t messages,
@@ -75,7 +75,7 @@ TEST_F(SilenceTest, WhoSendsMessagesOrBytesIsWaitedFor) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_THAT(Look(10 * i, 5, 4, i, 0), IsEmpty());
   }
-  // Many large messages at once over a thin line; then nothing.
+  // Many large messages at once over a slow line; then nothing.
   constexpr std::int64_t kRate = CallWatch::kMinBytesPerSecond;
   for (int i = 0; i < 100; ++i) {
     EXPECT_THAT(Look(100 + i, 5, 4, 10, i * kRate), IsEmpty());
@@ -94,10 +94,10 @@ TEST_F(SilenceTest, WhoSentMuchAtOnceIsNotWaitedForLonger) {
 TEST_F(SilenceTest, CallsThatHaveComeMayTakeTheirTime) {
   EXPECT_THAT(Look(0, 5, 5, 5, 0), IsEmpty());
   EXPECT_THAT(Look(1000, 5, 5, 5, 0), IsEmpty());
-  // From when one more has begun.
+  // Counts from the time when one more had begun.
   EXPECT_THAT(Look(1001, 6, 5, 5, 0), IsEmpty());
   EXPECT_THAT(Look(1013, 6, 5, 5, 0), IsEmpty());
-  // It was reset, and another has begun.
+  // A call was reset, and another has begun.
   EXPECT_THAT(Look(1014, 5, 5, 5, 0), IsEmpty());
   EXPECT_THAT(Look(1015, 6, 5, 5, 0), IsEmpty());
   EXPECT_THAT(Look(1027, 6, 5, 5, 0), IsEmpty());

@@ -45,7 +45,7 @@ TEST(MemoryGuardTest, WhoSentMostSinceThenGoes) {
               Optional(Eq(4)));
 }
 
-// Together, each of which sends a tenth of what they take.
+// Together, each sending a tenth of the memory that they take.
 TEST(MemoryGuardTest, OneOfSeveralWhoSendAsMuchGoes) {
   MemoryGuard guard;
   std::vector<MemoryGuard::Received> received;
@@ -65,7 +65,7 @@ TEST(MemoryGuardTest, WhatNobodySentCostsNobody) {
   }
 }
 
-// A merge takes memory while a client asks query after query.
+// A merge takes memory while a client sends query after query.
 TEST(MemoryGuardTest, WhatTookLongCostsNobody) {
   MemoryGuard guard;
   for (std::int64_t second = 0; second < 100; ++second) {

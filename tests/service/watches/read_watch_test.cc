@@ -26,7 +26,7 @@ TEST(ReadWatchTest, WhoKeepsAnotherUnreadGoes) {
     EXPECT_THAT(look(i), IsEmpty());
   }
   EXPECT_THAT(look(ReadWatch::kLooks), ElementsAre(4));
-  // A pause, and all is counted anew.
+  // After a pause counting starts again.
   EXPECT_THAT(watch.Look({}), IsEmpty());
   EXPECT_THAT(look(ReadWatch::kLooks + 1), IsEmpty());
 }
@@ -77,7 +77,7 @@ TEST(ReadWatchTest, WhoseBytesWereJustReadIsNotForgotten) {
     EXPECT_EQ(ended.size(), i < ReadWatch::kLooks ? 0U : 1U);
     EXPECT_TRUE(watch.Knows(4));
   }
-  // Until nothing comes any more.
+  // Continues until nothing arrives any more.
   watch.Look(ReadConnections{{4, (ReadWatch::kLooks + 1) * kMuch, 0}});
   EXPECT_TRUE(watch.Knows(4));
   watch.Look(ReadConnections{{4, (ReadWatch::kLooks + 1) * kMuch, 0}});

@@ -28,7 +28,7 @@ TEST(ResetWatchTest, DropsWhoCancelsMoreInASecondThanItMayHaveAtOnce) {
   EXPECT_EQ(watch.dropped_count(), 0);
   cancel("b", 1, 1999);
   EXPECT_EQ(dropped, std::vector<std::string>({"b"}));
-  // What it sent before is cancelled too.
+  // Calls that it sent earlier are cancelled too.
   cancel("b", 10, 1999);
   EXPECT_EQ(dropped.size(), 1);
   cancel("b", 4, 3000);  // it came back

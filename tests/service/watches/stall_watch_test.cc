@@ -26,8 +26,8 @@ using ::testing::IsEmpty;
 
 using Context = grpc::CallbackServerContext;
 
-// Of a time that only the tests let go by. The watch looks each fourth of a
-// stall time of the world's.
+// Uses a clock that only the tests advance. The watch checks every quarter of a
+// stall time, in real time.
 class StallWatchTest : public ::testing::Test {
  protected:
   void SetUp() override { now_ns_.store(1); }
@@ -52,7 +52,7 @@ class StallWatchTest : public ::testing::Test {
     now_ns_.fetch_add(absl::ToInt64Nanoseconds(time));
   }
 
-  // What was cancelled, in its order, once there are so many.
+  // Waits until `count` calls were cancelled; returns them in order.
   std::vector<const Context*> Await(std::size_t count) {
     const SteadyTime end = SteadyAfter(absl::Minutes(1));
     while (SteadyNow() < end) {
@@ -63,10 +63,10 @@ class StallWatchTest : public ::testing::Test {
     return {};
   }
 
-  // Until the watch has looked once more at what waits now.
+  // Waits until the watch has checked everything that waits now.
   static void AwaitLook() {
     const std::int64_t before = look_count_.load();
-    // One that has begun does not end before the next begins.
+    // When the second check from now begins, the first has ended.
     while (look_count_.load() < before + 2) {
       absl::SleepFor(absl::Milliseconds(1));
     }
