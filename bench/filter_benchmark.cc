@@ -189,7 +189,7 @@ void ExactFiltered(benchmark::State& state, const std::string& filter) {
   for (auto _ : state) benchmark::DoNotOptimize(Ask(query));
 }
 
-// The same query without the list, and with it below.
+// Asks without the list; Denied asks the same query with it.
 void NotDenied(benchmark::State& state) {
   const AttendQuery query = QueryOf(0, "");
   for (auto _ : state) benchmark::DoNotOptimize(Ask(query));

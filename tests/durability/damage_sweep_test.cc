@@ -90,7 +90,8 @@ Item ItemOf(const std::string& name, int i) {
 constexpr int kItems = 120;
 // A restart writes these items to a table; the others stay in the log.
 constexpr int kTableItems = 60;
-// Deleted when the segments have files, as are so many that are written then.
+// kDeleted items are deleted once the segments have files; the last kLate items
+// are written then.
 constexpr int kDeleted = 5;
 constexpr int kLate = 10;
 constexpr char kSnapshot[] = "snapshot";

@@ -1,14 +1,14 @@
 // Runs a fuzz target without libFuzzer:
 //
 //   NAME_fuzz [--seed=N] [--count=N] [--seconds=S] CORPUS
-//     the files of the directory, then mutations of them: for a second, or
-//     `count` of them, or so many seconds. The input of a failure is left in
+//     Runs the files of the directory, then mutations of them: for a second,
+//     or `count` mutations, or S seconds. Leaves the input of a failure in
 //     NAME_fuzz.failed.
 //   NAME_fuzz FILE
-//     that input alone, in this process, as for a debugger.
+//     Runs only that input, in this process, as for a debugger.
 //
-// Files named valid* must be taken by the parser: a corpus that nothing reads
-// any more would test little.
+// The parser must accept files named valid*: a corpus that it no longer reads
+// would test little.
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -42,7 +42,8 @@ struct Options {
   std::string path;
 };
 
-// Where the run is: in memory that outlives the process which fails.
+// The position of the run, in memory shared with the child, so that it survives
+// a crash.
 struct Place {
   std::int64_t mutation = -1;  // -1: in the corpus
   std::int64_t accepted = 0;
@@ -98,7 +99,8 @@ std::vector<Seed> ReadCorpus(const std::string& directory) {
 }
 
 void RunOne(absl::string_view bytes) {
-  // In memory of its own, so that a read past the end is seen.
+  // Copies the input to its own allocation, so that a read past the end is
+  // detected.
   const std::vector<std::uint8_t> input(bytes.begin(), bytes.end());
   LLVMFuzzerTestOneInput(input.data(), input.size());
 }
@@ -130,7 +132,8 @@ void RunAll(const Options& options, Place& place) {
   place.accepted = accepted_count;
 }
 
-// Runs all in a child: whatever kills it, we tell which input it was.
+// Runs everything in a child process: whatever kills it, this process reports
+// the input.
 int Run(const std::string& name, const Options& options) {
   void* shared = mmap(nullptr, sizeof(Place), PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -167,7 +170,7 @@ int Run(const std::string& name, const Options& options) {
 }  // namespace
 }  // namespace attendant
 
-// What nobody may need, as libFuzzer has it.
+// No input may need more memory than this; libFuzzer has the same limit.
 extern "C" const char* __asan_default_options() {
   return "hard_rss_limit_mb=2048:max_allocation_size_mb=2048";
 }

@@ -99,8 +99,8 @@ TEST_F(ServerTest, BatchKeepsAGoodAnswerBesideABadRequest) {
   EXPECT_EQ(FieldIn(response.results(3).status()), "catalog");
   // The example itself is excluded.
   EXPECT_EQ(response.results(4).response().items_size(), 2);
-  // The same bytes as when asked alone, except for the time and the number of
-  // queries in the pass.
+  // The bytes match those of a query asked alone, except for the time and the
+  // number of queries in the pass.
   v1::AttendRequest alone = request.requests(0);
   alone.set_catalog("shop");
   v1::AttendResponse answer;

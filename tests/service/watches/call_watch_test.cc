@@ -47,8 +47,8 @@ TEST(CallWatchTest, TheHostWithMostLosesItsConnectionWithMost) {
 
 class SilenceTest : public ::testing::Test {
  protected:
-  // Checks at `second` a connection with so many calls open and known, after so
-  // many messages and bytes.
+  // Checks, at `second`, a connection with the given numbers of open and known
+  // calls after the given messages and bytes.
   std::vector<std::string> Look(int second, std::int64_t open,
                                 std::int64_t known, std::int64_t messages,
                                 std::int64_t bytes) {

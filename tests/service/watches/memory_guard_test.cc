@@ -34,12 +34,14 @@ TEST(MemoryGuardTest, WhoSentMostSinceThenGoes) {
     return guard.Look(kLimit + over, kLimit, received, kNow);
   };
   EXPECT_EQ(look(1, {{4, 50 * kGrowth}, {5, 0}}), std::nullopt);
-  // Little has come since, or memory is no longer short.
+  // Nothing is dropped while little has arrived since, or when memory is no
+  // longer short.
   EXPECT_EQ(look(kGrowth / 2, {{4, 50 * kGrowth + 9}, {5, kGrowth / 2}}),
             std::nullopt);
   EXPECT_THAT(look(kGrowth + 1, {{4, 50 * kGrowth + 9}, {5, kGrowth}}),
               Optional(Eq(5)));
-  // Growth is counted anew, and its descriptor is another's.
+  // Growth is counted from zero, and the descriptor belongs to another
+  // connection.
   EXPECT_EQ(look(kGrowth + 2, {{4, 50 * kGrowth + 9}, {5, 3}}), std::nullopt);
   EXPECT_THAT(look(2 * kGrowth + 1, {{4, 51 * kGrowth + 9}, {5, kGrowth / 2}}),
               Optional(Eq(4)));

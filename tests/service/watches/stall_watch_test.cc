@@ -77,7 +77,8 @@ class StallWatchTest : public ::testing::Test {
   }
 
   static inline std::atomic<std::int64_t> now_ns_;
-  // Of the watch, which asks for the time, as do waits that begin.
+  // Counts the watch's reads of the clock, one per check; waits that begin read
+  // it too.
   static inline std::atomic<std::int64_t> look_count_ = 0;
   Mutex mutex_;
   std::vector<const Context*> cancelled_ ABSL_GUARDED_BY(mutex_);
@@ -142,7 +143,8 @@ TEST_F(StallWatchTest, ACancelledCallMayEndOnTheSpotAndTakeOthersAlong) {
   StallWatch::Options options = OptionsOf(kStall, 1 << 30);
   std::atomic<int> cancelled_count = 0;
   options.cancel = [&](const Context& context) {
-    // On the watch's thread: itself, and those that it looks at next.
+    // Runs on the watch's thread: ends this call's wait and one that is checked
+    // next.
     const auto own = static_cast<std::size_t>(&context - contexts.data());
     waits[own].reset();
     waits[own ^ 1].reset();
