@@ -115,8 +115,8 @@ using Shortlists = std::vector<std::vector<RowIndex>>;
 
 struct Run {
   Shortlists shortlists;
-  double microseconds = 0;  // of a query
-  double scored_share = 0;  // of the keys
+  double microseconds = 0;  // per query
+  double scored_share = 0;  // share of keys scored
 };
 
 Run RunQueries(const Data& data, const KeyIndex& index,
@@ -160,7 +160,7 @@ double RecallOf(const Shortlists& shortlists, const Shortlists& exact) {
 struct Contender {
   std::string index;
   std::string goal;
-  double bytes = 0;  // of a key
+  double bytes = 0;  // per key
   double build_seconds = 0;
   std::function<Run()> answer;
   std::vector<double> microseconds = {};  // by round

@@ -50,7 +50,7 @@ struct Answer {
   double truncated_error = 0;  // of the value pooled over the best 100
   bool exact = false;
   double seconds = 0;
-  double mass_seconds = 0;   // of the same pass without pooling
+  double mass_seconds = 0;   // the same pass without pooling
   double exact_seconds = 0;  // of a scan of every key
 };
 

@@ -55,7 +55,7 @@ absl::StatusOr<Vectors> MakeForeignWordNet() {
 }
 
 absl::StatusOr<Vectors> Make(absl::string_view name) {
-  constexpr std::int64_t kFormCount = 100000;  // of "norms" and "foreign"
+  constexpr std::int64_t kFormCount = 100000;  // keys of "norms" and "foreign"
   constexpr std::int64_t kGrownKeys = 500;     // a cluster
   if (name == "fashion") return ReadFashionMnist();
   if (name == "wordnet") return ReadWordNet();

@@ -579,7 +579,7 @@ void WriteTensors(Corpus& corpus) {
   linear.push_back(F32Tensor("bias_k", {2}, pair));
   add(false, tensors(linear, two_heads));
   linear.back() = F32Tensor("in_proj_weight", {2, 2}, square);
-  add(false, tensors(linear, two_heads));  // of two layouts
+  add(false, tensors(linear, two_heads));  // in two layouts
   linear = LinearLayers();
   linear[1] = F32Tensor("q_proj.bias", {2, 2}, square);
   add(false, tensors(linear, two_heads));

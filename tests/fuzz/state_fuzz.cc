@@ -36,7 +36,7 @@ class RowIds : public IdResolver {
 struct Rows {
   std::vector<RowIndex> rows;
   std::vector<float> logits;
-  std::vector<float> values;  // of the row and the dimension, in [-1, 1]
+  std::vector<float> values;  // depend on row and dimension, in [-1, 1]
 };
 
 void Scan(const Rows& all, std::size_t begin, std::size_t end,

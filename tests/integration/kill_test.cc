@@ -45,7 +45,7 @@ v1::Item VersionedItem(const std::string& id, std::int64_t version) {
 // One write of a writer.
 struct Write {
   std::string request_id;
-  std::int64_t version = 0;  // of the items; 0: they are deleted
+  std::int64_t version = 0;  // of the items; 0 if deleted
   std::vector<std::string> ids;
 
   void ApplyTo(Versions& state) const {

@@ -159,7 +159,7 @@ class MemoryCapTest : public ::testing::Test {
   std::unique_ptr<Client> client_;
   std::atomic<bool> stop_ = false;
   std::vector<std::thread> threads_;
-  std::int64_t first_ = 0;  // of those in "churn"
+  std::int64_t first_ = 0;  // first number in "churn"
   std::int64_t next_ = 0;   // the one past the last
   std::atomic<int> refusal_count_ = 0;
   std::atomic<int> build_count_ = 0;

@@ -265,7 +265,7 @@ TEST_F(ModelCommandTest, FromLsiStoresTheProjectionOfAFit) {
       FilmOrder(ReadWholeFile(files_ / "fit/ids.txt"));
   ASSERT_EQ(films.size(), 5u);
   for (std::size_t d = 0; d < 2; ++d) {
-    double sign = 0;  // of the singular vector, which is arbitrary
+    double sign = 0;  // arbitrary sign of the singular vector
     for (std::size_t column = 0; column < 5; ++column) {
       const double want = example["Vt"][d][films[column]];
       const double has = weight[5 * d + column];
