@@ -209,7 +209,8 @@ TEST_F(DiskFaultTest, ReadsThatAreUnderWayPutARecoveryOff) {
     while (!reading) changed.Wait(&mutex);
   }
   EXPECT_EQ(database->TakeBackFailed().code(), absl::StatusCode::kUnavailable);
-  // The next does not hold up other reads for the same one.
+  // While that read is blocked, a write fails soon and does not hold up other
+  // reads.
   const SteadyTime begin = SteadyNow();
   EXPECT_EQ(database.Write("next", 2).code(), absl::StatusCode::kUnavailable);
   EXPECT_LT(TimeSince(begin), absl::Milliseconds(900));
