@@ -32,7 +32,14 @@ absl::Status SetAlias(Backend& backend, const CatalogScope& scope,
   ATTENDANT_RETURN_IF_ERROR(
       NoteScope(backend, FindMethod("SetAlias"), CheckScope(scope, {catalog})));
   std::optional<std::string> expected;
-  if (request.has_expected_catalog()) expected = request.expected_catalog();
+  if (request.has_expected_catalog()) {
+    expected = request.expected_catalog();
+    // Empty: the alias is expected to be new.
+    if (!expected->empty()) {
+      ATTENDANT_RETURN_IF_ERROR(
+          ValidateCatalogName(*expected, "expected_catalog"));
+    }
+  }
   ATTENDANT_ASSIGN_OR_RETURN(
       CatalogSet::AliasMove move,
       backend.catalogs->SetAlias(request.alias(), catalog, expected));

@@ -103,12 +103,17 @@ absl::StatusOr<QueryVector> VectorOfExamples(const Snapshot& snapshot,
     ++count;
   }
   if (count == 0) {
-    return StatusWithReason(
-        absl::StatusCode::kNotFound,
-        absl::StrCat(path, ".examples: none of ", query.examples.size(),
-                     " is an item with a key in '", schema.name, "', from '",
-                     query.examples.front().id, "' on"),
-        "EXAMPLE_NOT_FOUND");
+    const ItemId& first = query.examples.front().id;
+    const absl::string_view lacks =
+        snapshot.Find(first) ? "has no key there" : "is not in the catalog";
+    return WithDetails(
+        StatusWithReason(
+            absl::StatusCode::kNotFound,
+            absl::StrCat(path, ".examples: none of ", query.examples.size(),
+                         " is an item with a key in '", schema.name, "'; '",
+                         first, "' ", lacks),
+            "EXAMPLE_NOT_FOUND"),
+        {{"item", first}, {"key_field", schema.name}});
   }
   CombineSum(query.combine_kind.value_or(schema.combine_kind), count, sum);
   resolved.vector.assign(sum.begin(), sum.end());

@@ -101,6 +101,9 @@ TEST_F(AliasServiceTest, RefusalsNameWhatIsWrong) {
   ASSERT_TRUE(SetAlias("window", "shop").ok());
   EXPECT_EQ(SetAlias("window", "shop", "").error_code(),
             grpc::StatusCode::ABORTED);
+  status = SetAlias("window", "shop", "A b");
+  EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_EQ(FieldIn(DetailsOf(status)), "expected_catalog");
   EXPECT_EQ(CreateEmpty("window").error_code(),
             grpc::StatusCode::ALREADY_EXISTS);
 

@@ -296,7 +296,13 @@ TEST_F(AttendTest, UnknownExamplesAreListedOrRefused) {
   EXPECT_THAT(Ask(query),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere")));
   EXPECT_THAT(Ask(LikeQuery({"nowhere"})),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none of")));
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("'nowhere' is not in the catalog")));
+  Upsert({MakeItem("keyless", {})});
+  EXPECT_THAT(Ask(LikeQuery({"keyless", "nowhere"})),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("none of 2 is an item with a key in 'vec'; "
+                                 "'keyless' has no key there")));
 }
 
 TEST_F(AttendTest, DenyAndAllowListsAreMasks) {
