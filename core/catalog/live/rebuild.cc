@@ -5,6 +5,7 @@
 #include <new>
 #include <utility>
 
+#include "core/attention/models/model.h"
 #include "core/base/aligned_buffer.h"
 #include "core/base/fail_point.h"
 #include "core/base/spare_time.h"
@@ -54,9 +55,8 @@ struct Lists {
 // Returns a seed of its own for each field and head (-1: the keys), whose keys
 // may be the same.
 std::uint64_t SeedOf(int field, int head) {
-  constexpr int kMaxHeads = 32;
   return IvfOptions().seed +
-         static_cast<std::uint64_t>(field * kMaxHeads + head + 1);
+         static_cast<std::uint64_t>(field * (kMaxHeadCount + 1) + head + 1);
 }
 
 Lists ListsOf(const Merge& merge, int field, int head) {

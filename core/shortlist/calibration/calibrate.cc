@@ -54,9 +54,10 @@ class Calibrator {
     }
     calibration.far_peak = margins.KeyPeak(.15);
     calibration.near_peak = margins.KeyPeak(.4);
-    // The mean recall of scans that use the margin.
+    // The mean recall of scans that use the margin of keys: at least, since
+    // some of the moved keys look farther.
     calibration.recall =
-        margins.RecallAt(calibration.MarginsFor(target_recall_)->near);
+        margins.RecallAt(calibration.MarginFor(target_recall_)->near);
     return calibration;
   }
 
@@ -168,8 +169,7 @@ std::int64_t Calibration::ProbesForRecall(double wanted) const {
                   static_cast<std::ptrdiff_t>(recalls.size()));
 }
 
-std::optional<Calibration::Margins> Calibration::MarginsFor(
-    double wanted) const {
+std::optional<QueryMargin> Calibration::MarginFor(double wanted) const {
   if (margins.empty()) return std::nullopt;
   // A recall within rounding of a step is that step.
   constexpr double kRounding = 1e-6;
@@ -177,7 +177,10 @@ std::optional<Calibration::Margins> Calibration::MarginsFor(
       std::ceil(wanted * static_cast<double>(kRecallSteps) - kRounding);
   const auto at = static_cast<std::size_t>(
       std::clamp(step - 1, 0.0, static_cast<double>(kRecallSteps - 1)));
-  return Margins{.near = margins[at], .far = blend_margins[at]};
+  return QueryMargin{.near = margins[at],
+                     .far = blend_margins[at],
+                     .far_peak = far_peak,
+                     .near_peak = near_peak};
 }
 
 double Calibration::ProbesFor(double neighbour_count) const {

@@ -9,6 +9,7 @@
 
 #include "core/shortlist/calibration/sample_queries.h"
 #include "core/shortlist/lists/inverted_lists.h"
+#include "core/shortlist/lists/query_margin.h"
 
 namespace attendant {
 
@@ -37,23 +38,8 @@ struct Calibration {
   float far_peak = 0;
   float near_peak = 0;
 
-  // The margins of a query near keys, and of one that is far from them.
-  struct Margins {
-    float near = 0;
-    float far = 0;
-  };
-  // Returns the margins for a mean recall in (0, 1], rounded up to a step.
-  std::optional<Margins> MarginsFor(double wanted) const;
-  // Returns how far from keys a query is whose best list has the score `peak`,
-  // in [0, 1]: 1 from far_peak down, 0 from near_peak up.
-  float FarnessOf(float peak) const {
-    if (peak <= far_peak) return 1;
-    return peak < near_peak ? (near_peak - peak) / (near_peak - far_peak) : 0;
-  }
-  // The margin of such a query.
-  float MarginAt(const Margins& of, float peak) const {
-    return of.near + FarnessOf(peak) * (of.far - of.near);
-  }
+  // Returns the margin for a mean recall in (0, 1], rounded up to a step.
+  std::optional<QueryMargin> MarginFor(double wanted) const;
   // Returns half of the recall that one list, the fewest that are visited,
   // finds beyond the mean recall `wanted`. Only half, because keys that were
   // not moved may find less than `recalls`, and so may a single list chosen by

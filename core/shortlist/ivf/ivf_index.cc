@@ -33,6 +33,7 @@ namespace {
 
 constexpr std::int64_t kTrainingRowsPerList = 64;
 constexpr std::int64_t kMinRowsPerList = 16;
+constexpr std::uint64_t kScoreKinds = 8;  // more than there are
 
 using Keys = std::span<const std::span<const float>>;
 
@@ -200,7 +201,7 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
   training->seed = options.seed;
   training->id = XXH3_64bits_withSeed(
       lists.means->means.data(), lists.means->means.size() * sizeof(float),
-      options.seed + static_cast<std::uint64_t>(score_kind));
+      kScoreKinds * options.seed + static_cast<std::uint64_t>(score_kind));
   training->key_count = lists.key_count();
   training->square_distance = lists.MeanSquareDistance(normalise);
   training->target_recall = options.target_recall;

@@ -6,17 +6,13 @@ namespace attendant {
 
 UnscoredMassOptions MassOptionsOf(const IvfTraining& training) {
   const Calibration& calibration = training.calibration;
-  UnscoredMassOptions options = {.score_kind = training.score_kind,
-                                 .probe_counts = {},
-                                 .sought_count = calibration.SoughtCount(1),
-                                 .square_distance = training.square_distance,
-                                 .seed = training.seed};
-  if (const auto margins = calibration.MarginsFor(training.target_recall)) {
-    options.margin = margins->near;
-    options.far_margin = margins->far;
-    options.far_peak = calibration.far_peak;
-    options.near_peak = calibration.near_peak;
-  }
+  UnscoredMassOptions options = {
+      .score_kind = training.score_kind,
+      .probe_counts = {},
+      .margin = calibration.MarginFor(training.target_recall),
+      .sought_count = calibration.SoughtCount(1),
+      .square_distance = training.square_distance,
+      .seed = training.seed};
   for (int i = 0; i < kLearnedRates; ++i) {
     options.probe_counts[static_cast<std::size_t>(i)] =
         static_cast<std::int64_t>(std::ceil(calibration.ProbesFor(

@@ -117,12 +117,12 @@ class ListIndex : public IvfIndex {
   // codes' errors do not matter.
   static constexpr std::int64_t kRescoreCount = 1000;
 
-  // The lists that a query visits. With margins: those whose scores are at most
-  // the query's margin below the score expected of the best sought_count keys,
-  // and at least as many lists as hold key_count keys of the training. Without
-  // margins: probe_count lists.
+  // The lists that a query visits. With a margin: those whose scores are at
+  // most it below the score expected of the best sought_count keys, and at
+  // least as many lists as hold key_count keys of the training. Without a
+  // margin: probe_count lists.
   struct ListChoice {
-    std::optional<Calibration::Margins> margins;
+    std::optional<QueryMargin> margin;
     double sought_count = 0;
     double key_count = 0;
     std::int64_t probe_count = 0;
@@ -132,9 +132,9 @@ class ListIndex : public IvfIndex {
   struct Route {
     bool by_code = false;
     bool complete = false;  // all lists are scanned
-    // Otherwise the lists to visit: by margins, about probe_count of them, or
-    // exactly probe_count if there are none.
-    std::optional<Calibration::Margins> margins;
+    // Otherwise the lists to visit: by margin, about probe_count of them, or
+    // exactly probe_count if there is no margin.
+    std::optional<QueryMargin> margin;
     std::int64_t probe_count = 0;
     // For a proof: lists read with 8 bits, after which the others are read with
     // 4; 0: all with 8.
@@ -147,7 +147,7 @@ class ListIndex : public IvfIndex {
   };
   // The choice of lists for the k best keys.
   ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
-  // Returns the least score of a list that is visited. Requires margins.
+  // Returns the least score of a list that is visited. Requires a margin.
   float LeastScore(std::span<const float> scores, const ListChoice& choice,
                    float peak) const;
   // Sets `lists` to those with scores >= `least`, and more if they hold too few

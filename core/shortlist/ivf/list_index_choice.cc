@@ -96,7 +96,7 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
   constexpr double kDeviations = 3;
   const double rate = route.eligible_rate;
   const double wanted = std::max(1.0, static_cast<double>(k));
-  return {.margins = route.margins,
+  return {.margin = route.margin,
           .sought_count = training_->calibration.SoughtCount(rate),
           .key_count =
               (wanted + kDeviations * std::sqrt(wanted * (1 - rate))) / rate,
@@ -106,7 +106,7 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
 float ListIndex::LeastScore(std::span<const float> scores,
                             const ListChoice& choice, float peak) const {
   return lists_.means->ExpectedScore(scores, choice.sought_count) -
-         training_->calibration.MarginAt(*choice.margins, peak);
+         choice.margin->At(peak);
 }
 
 void ListIndex::SelectByMargin(std::span<const float> scores, float least,
@@ -133,11 +133,11 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   thread_local std::vector<float> products;
   thread_local std::vector<float> of_likely;
   float least = kMinusInfinityF;
-  if (choice.margins) {
+  if (choice.margin) {
     const float peak = PeakOf(visit.scores);
     least = LeastScore(visit.scores, choice, peak);
     // It is for queries near keys that one list may find more than is wanted.
-    if (training_->calibration.FarnessOf(peak) > 0) visit.pass->KeepAll();
+    if (choice.margin->FarnessOf(peak) > 0) visit.pass->KeepAll();
     SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
                    likely);
   } else {
@@ -162,7 +162,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
     visit.pass->SetListProduct(likely[i], products[i]);
   }
   visit.knows_products = true;
-  if (choice.margins) {
+  if (choice.margin) {
     SelectFrom(
         of_likely, least,
         [&](const std::vector<std::int32_t>& chosen) {
@@ -185,7 +185,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
 void ListIndex::ChooseByScores(std::span<const float> scores,
                                const ListChoice& choice,
                                std::vector<std::int32_t>& lists) const {
-  if (choice.margins) {
+  if (choice.margin) {
     SelectByMargin(scores, LeastScore(scores, choice, PeakOf(scores)), choice,
                    lists);
     BestFirst(scores, lists);

@@ -66,7 +66,7 @@ void ListIndex::RouteToLists(const ScanGoals& goals, std::int64_t k,
   const Calibration& calibration = training_->calibration;
   const std::int64_t learned_count = calibration.depths.front().neighbour_count;
   if (k <= learned_count) {
-    route.margins = calibration.MarginsFor(
+    route.margin = calibration.MarginFor(
         goals.recall > 0 ? goals.recall : training_->target_recall);
     return;
   }
@@ -145,8 +145,7 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   }
   // Spare recall of a single list allows codes alone to decide about some keys.
   // It is known for all keys, not for those that a mask leaves.
-  if (!route.complete && route.margins && goals.recall > 0 &&
-      !IsMasked(query)) {
+  if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query)) {
     options.lost_count = training_->calibration.SpareRecall(goals.recall) *
                          static_cast<double>(state.top().k());
   }

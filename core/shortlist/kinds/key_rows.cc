@@ -44,10 +44,8 @@ KeyRows::KeyRows(InvertedLists lists, std::int64_t row_count,
                  ScoreKind score_kind, std::uint64_t seed) {
   auto training = std::make_shared<IvfTraining>();
   training->means = lists.means;
-  training->calibration = {.probe_count = 1,
-                           .recall = 1,
-                           .recalls = {1},
-                           .depths = {{1, 1}}};
+  training->calibration = {
+      .probe_count = 1, .recall = 1, .recalls = {1}, .depths = {{1, 1}}};
   training->score_kind = score_kind;
   training->seed = seed;
   training->key_count = lists.key_count();

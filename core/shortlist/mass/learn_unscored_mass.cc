@@ -490,17 +490,10 @@ class UnscoredMassLearner {
     if (rate == 0 && options_.margin) {
       const Kernels& kernels = ActiveKernels();
       const std::int64_t list_count = lists_.list_count();
-      const float peak = kernels.Max(scores.data(), list_count);
-      float farness = peak <= options_.far_peak ? 1 : 0;
-      if (peak > options_.far_peak && peak < options_.near_peak) {
-        farness = (options_.near_peak - peak) /
-                  (options_.near_peak - options_.far_peak);
-      }
       count = kernels.CountAtLeast(
           scores.data(), list_count,
           lists_.means->ExpectedScore(scores, options_.sought_count) -
-              (*options_.margin +
-               farness * (options_.far_margin - *options_.margin)));
+              options_.margin->At(kernels.Max(scores.data(), list_count)));
     }
     SelectBest(scores,
                std::clamp<std::int64_t>(count, 1, lists_.list_count() - 1),

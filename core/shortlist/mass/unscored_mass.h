@@ -17,6 +17,7 @@
 #include "core/base/minus_infinity.h"
 #include "core/shortlist/keys/coded_query.h"
 #include "core/shortlist/lists/inverted_lists.h"
+#include "core/shortlist/lists/query_margin.h"
 #include "core/shortlist/scan/eligible_rows.h"
 
 namespace attendant {
@@ -33,13 +34,9 @@ struct UnscoredMassOptions {
   ScoreKind score_kind = ScoreKind::kDot;
   // Number of lists that a query visits, by LearnedRate. If all keys are
   // eligible and there is a margin, a query visits instead the lists at most
-  // the margin below ListMeans::ExpectedScore of the best sought_count keys;
-  // far_margin if no list scores far_peak, and between them up to near_peak.
+  // the margin below ListMeans::ExpectedScore of the best sought_count keys.
   std::array<std::int64_t, kLearnedRates> probe_counts = {1, 1, 1};
-  std::optional<float> margin = std::nullopt;
-  float far_margin = 0;
-  float far_peak = kMinusInfinityF;
-  float near_peak = kMinusInfinityF;
+  std::optional<QueryMargin> margin = std::nullopt;
   double sought_count = 0;
   // Mean square distance of the keys from their lists' means.
   double square_distance = 0;

@@ -120,21 +120,21 @@ TEST_F(HistoryRecallTest, AKeyAloneVisitsFewLists) {
 
 TEST_F(HistoryRecallTest, AQueryAsFarAsFewKeysIsFar) {
   const Calibration& calibration = index_->training()->calibration;
+  const QueryMargin margin = *calibration.MarginFor(0.95);
   const float far = calibration.far_peak;
   const float near = calibration.near_peak;
   ASSERT_LT(far, near);
-  EXPECT_EQ(calibration.FarnessOf(far - 1), 1);
-  EXPECT_EQ(calibration.FarnessOf(far), 1);
-  EXPECT_NEAR(calibration.FarnessOf((far + near) / 2), 0.5, 1e-4);
-  EXPECT_EQ(calibration.FarnessOf(near), 0);
-  EXPECT_EQ(calibration.FarnessOf(near + 1), 0);
+  EXPECT_EQ(margin.At(far - 1), margin.far);
+  EXPECT_EQ(margin.At(far), margin.far);
+  EXPECT_NEAR(margin.FarnessOf((far + near) / 2), 0.5, 1e-4);
+  EXPECT_EQ(margin.At(near), margin.near);
+  EXPECT_EQ(margin.At(near + 1), margin.near);
+  EXPECT_GT(margin.far, margin.near);
   for (const double recall : {0.5, 0.9, 1.0}) {
-    const auto margins = calibration.MarginsFor(recall);
-    ASSERT_TRUE(margins.has_value());
-    EXPECT_GE(margins->far, margins->near) << recall;
+    const auto of_recall = calibration.MarginFor(recall);
+    ASSERT_TRUE(of_recall.has_value());
+    EXPECT_GE(of_recall->far, of_recall->near) << recall;
   }
-  EXPECT_GT(calibration.MarginsFor(0.95)->far,
-            calibration.MarginsFor(0.95)->near);
 }
 
 }  // namespace

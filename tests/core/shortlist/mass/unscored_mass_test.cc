@@ -17,6 +17,7 @@
 #include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_index.h"
+#include "core/shortlist/ivf/ivf_training.h"
 #include "core/shortlist/passes/float_visit.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
@@ -480,10 +481,21 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
     EXPECT_GE(held, 52) << factor;
   }
   // The margin is the same at any temperature. Codes, of which the first read
-  // has 4 bits, may place a query somewhat farther from all keys.
+  // has 4 bits, may place a query that is almost far from all keys farther.
+  constexpr float kCodesErr = 0.05F;
+  const IvfTraining& training = *(*index)->training();
+  int compared_count = 0;
   for (std::size_t q = 0; q < kCount; ++q) {
-    EXPECT_NEAR(list_counts[q], list_counts[q + kCount], 6);
+    std::vector<float> scores;
+    training.means->ScoreLists(table.keys[q * 300], scores);
+    if (*std::ranges::max_element(scores) <
+        training.calibration.near_peak + kCodesErr) {
+      continue;
+    }
+    EXPECT_NEAR(list_counts[q], list_counts[q + kCount], 3);
+    ++compared_count;
   }
+  EXPECT_GT(compared_count, 10);
 }
 
 // Far beyond the measured range, errors outgrow a double; only their logs are

@@ -237,7 +237,7 @@ TEST_P(CodeScanTest, AProofIsNotBiasedByWhichKeysItKeeps) {
     EXPECT_GE(covered, 88) << temperature;
     // The errors of the different directions are independent: their mean is
     // within .33.
-    EXPECT_LE(std::abs(sum / kDirections), 0.5) << temperature;
+    EXPECT_LE(std::abs(sum / kDirections), 0.33) << temperature;
   }
 }
 
