@@ -277,15 +277,16 @@ WorkCounts WorkQueue::counts() const {
   return counts;
 }
 
-// Works of callers with less waiting than the newcomer's caller all run before
-// the newcomer's last work at the latest; of callers with more waiting, an
-// equal amount runs.
+// Works of flows (callers, or their catalogs) with less waiting than the
+// newcomer's all run before the newcomer's last work at the latest; of flows
+// with more waiting, an equal amount runs.
 bool WorkQueue::WouldBeLate(const Work& work, SteadyTime now, int flow,
                             Refusal& refusal) const {
   const SteadyTime deadline = work.interrupt().deadline;
   if (deadline == SteadyTime::max()) return false;
   // While a worker is free, everything is tried, so that times can be learned.
-  // Works waiting for others of their catalog do not take the free worker.
+  // Works waiting for others of their catalog or caller do not take that
+  // worker.
   const int free_count = options_.thread_count - busy_count_;
   if (free_count > 0 && MayBegin(work) &&
       (static_cast<int>(waiting_.count()) < free_count || !can_begin())) {

@@ -193,6 +193,8 @@ void WorkerPool::RunWorker(int index) {
       }
       if (queue_.waiting_count() == 0) return;
       work = queue_.Begin(SteadyNow(), &turn, &refusal);
+      // What woke this thread may have made room for several turns.
+      if (queue_.can_begin()) changed_.NotifyOne();
     }
     if (core) core->Leave();
     if (work == nullptr) {

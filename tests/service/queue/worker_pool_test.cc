@@ -45,6 +45,7 @@ class FunctionWork final : public Work {
   }
   absl::string_view group() const override { return group_; }
   using Work::set_begun;
+  using Work::set_flow;
   void set_interrupt(const Interrupt& interrupt) { own_interrupt_ = interrupt; }
 
   // Returns the refusals that it was told, one for each.
@@ -284,6 +285,35 @@ Works TakenAlong(int thread_count, const std::string& group, std::size_t most,
   EXPECT_EQ(pool.counts().run_count,
             thread_count + static_cast<int>(waiting.size()));
   return taken;
+}
+
+// The end of a turn can make room for one work of its caller and for one of its
+// catalog, which were both refused a free worker before.
+TEST(WorkerPoolTest, ATurnThatEndsMakesRoomForTwo) {
+  Gate go;
+  Gate caller_began;
+  Gate catalog_began;
+  FunctionWork first([&] { go.Await(); });
+  FunctionWork of_caller([&] {
+    caller_began.Open();
+    catalog_began.Await();
+  });
+  FunctionWork of_catalog([&] {
+    catalog_began.Open();
+    caller_began.Await();
+  });
+  first.set_flow({1, 1});
+  of_caller.set_flow({1, 2});
+  of_catalog.set_flow({2, 1});
+  WorkerPool pool(
+      {.thread_count = 2, .max_turns_of_catalog = 1, .max_turns_of_caller = 1});
+  pool.Add(&first);
+  pool.Add(&of_caller);
+  pool.Add(&of_catalog);
+  go.Open();
+  caller_began.Await();
+  catalog_began.Await();
+  pool.Stop();
 }
 
 TEST(WorkerPoolTest, TakesAlongItsGroupInItsOrder) {
