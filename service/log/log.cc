@@ -2,6 +2,7 @@
 
 #include <google/protobuf/stubs/logging.h>
 #include <grpc/support/log.h>
+#include <poll.h>
 #include <spdlog/async_logger.h>
 #include <spdlog/details/thread_pool.h>
 #include <spdlog/logger.h>
@@ -14,6 +15,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "core/base/clock.h"
@@ -77,30 +79,54 @@ std::string LogLine(LogLevel level, absl::string_view event,
 // Never deleted, like the logger.
 std::atomic<spdlog::details::thread_pool*> waiting_lines = nullptr;
 
-// Lines that were logged, and those of them that were written.
+// Lines that were logged; those of them that had their turn to be written; and
+// those of them that could not be.
 std::atomic<std::int64_t> logged_count = 0;
-std::atomic<std::int64_t> written_count = 0;
+std::atomic<std::int64_t> turn_count = 0;
+std::atomic<std::int64_t> lost_count = 0;
+
+// Lines that never have a turn.
+std::int64_t OverrunLines() {
+  auto* lines = waiting_lines.load();
+  return lines == nullptr ? 0
+                          : static_cast<std::int64_t>(lines->overrun_counter());
+}
 
 // Writes to the descriptor rather than to the stdio stream, whose lock the
 // process takes when it exits: a write that blocks would hold it.
 class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
  protected:
   void sink_it_(const spdlog::details::log_msg& message) override {
-    Write({message.payload.data(), message.payload.size()});
+    const absl::Cleanup is_over = [] { ++turn_count; };
+    if (!Write({message.payload.data(), message.payload.size()})) ++lost_count;
     ReportDropped();
-    ++written_count;
   }
 
   void flush_() override {}
 
  private:
-  static void Write(absl::string_view line) {
-    while (!line.empty()) {
-      const ssize_t count = write(STDERR_FILENO, line.data(), line.size());
-      if (count < 0 && errno == EINTR) continue;
-      if (count < 0) return;  // as if nobody reads it
-      line.remove_prefix(static_cast<std::size_t>(count));
+  bool Write(absl::string_view line) {
+    if (is_cut_ && !WriteAll("\n")) return false;
+    is_cut_ = false;
+    return WriteAll(line);
+  }
+
+  // False if stderr takes no more, such as a file on a full disk.
+  bool WriteAll(absl::string_view text) {
+    const std::size_t size = text.size();
+    while (!text.empty()) {
+      const ssize_t count = write(STDERR_FILENO, text.data(), text.size());
+      if (count > 0) {
+        text.remove_prefix(static_cast<std::size_t>(count));
+      } else if (errno == EAGAIN) {  // whoever shares the pipe set it so
+        pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+        poll(&ready, 1, /*timeout=*/-1);
+      } else if (errno != EINTR) {
+        is_cut_ = is_cut_ || text.size() < size;
+        return false;
+      }
     }
+    return true;
   }
 
   // Writes the event itself, right where the lines are missing: as one more
@@ -108,16 +134,19 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   void ReportDropped() {
     const std::int64_t dropped = DroppedLogLines();
     if (dropped == reported_ || !IsLogged(LogLevel::kWarning)) return;
-    const bool is_last = waiting_lines.load()->queue_size() == 0;
+    auto* waiting = waiting_lines.load();
+    const bool is_last = waiting == nullptr || waiting->queue_size() == 0;
     if (!is_last && !limiter_.Admit(SteadyNow()).has_value()) return;
     const LogField count = {"count",
                             LogValue::Json(absl::StrCat(dropped - reported_))};
-    Write(LogLine(LogLevel::kWarning, "log_lines_dropped", {&count, 1}));
-    reported_ = dropped;
+    if (Write(LogLine(LogLevel::kWarning, "log_lines_dropped", {&count, 1}))) {
+      reported_ = dropped;
+    }
   }
 
   // Used under the lock of base_sink.
   LogLimiter limiter_{1};
+  bool is_cut_ = false;  // the last line has no end
   std::int64_t reported_ = 0;
 };
 
@@ -159,8 +188,8 @@ bool IsLogged(LogLevel level) {
 void LogEvent(LogLevel level, absl::string_view event,
               std::span<const LogField> fields) {
   if (!IsLogged(level)) return;
-  Logger().log(SpdlogLevel(level), LogLine(level, event, fields));
   ++logged_count;
+  Logger().log(SpdlogLevel(level), LogLine(level, event, fields));
 }
 
 void LogInBackground() {
@@ -175,16 +204,12 @@ void LogInBackground() {
   CurrentLogger().store(logger.get());
 }
 
-std::int64_t DroppedLogLines() {
-  auto* lines = waiting_lines.load();
-  return lines == nullptr ? 0
-                          : static_cast<std::int64_t>(lines->overrun_counter());
-}
+std::int64_t DroppedLogLines() { return OverrunLines() + lost_count.load(); }
 
 bool FlushLog(absl::Duration patience) {
   const std::int64_t count = logged_count.load();
   const SteadyTime end = SteadyAfter(patience);
-  while (written_count.load() + DroppedLogLines() < count) {
+  while (turn_count.load() + OverrunLines() < count) {
     if (SteadyNow() >= end) return false;
     absl::SleepFor(absl::Milliseconds(1));
   }

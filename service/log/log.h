@@ -66,7 +66,8 @@ inline void LogEvent(LogLevel level, absl::string_view event,
 inline constexpr std::size_t kMaxWaitingLogLines = 4096;
 void LogInBackground();
 
-// Returns the number of lines dropped so far.
+// Returns the number of lines dropped so far, with those that stderr refused,
+// such as a file on a full disk.
 std::int64_t DroppedLogLines();
 
 // Waits at most `patience` until every line logged before the call is written

@@ -115,5 +115,42 @@ TEST_F(LogTest, NobodyWaitsForAPipeThatIsNotReadAndLostLinesAreTold) {
   EXPECT_EQ(DroppedLogLines() - dropped_before, dropped);
 }
 
+TEST_F(LogTest, LinesAreWholeInAPipeThatDoesNotBlock) {
+  PipeAsStderr pipe;
+  ASSERT_EQ(fcntl(STDERR_FILENO, F_SETFL, O_NONBLOCK), 0);
+  const std::int64_t dropped_before = DroppedLogLines();
+  const std::string text(kMaxLogTextBytes, 'x');
+  constexpr int kLines = 100;
+  for (int i = 0; i < kLines; ++i) {
+    LogEvent(LogLevel::kInfo, "long", {{"text", text}});
+  }
+  const auto lines = pipe.Read();
+  ASSERT_EQ(lines.size(), static_cast<std::size_t>(kLines));
+  for (const auto& line : lines) EXPECT_EQ(line.value("text", ""), text);
+  EXPECT_EQ(DroppedLogLines(), dropped_before);
+}
+
+TEST_F(LogTest, LinesThatTheDiskRefusesAreCountedAndTold) {
+  const std::int64_t dropped_before = DroppedLogLines();
+  const int before = dup(STDERR_FILENO);
+  const int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(full, 0);
+  dup2(full, STDERR_FILENO);
+  LogEvent(LogLevel::kInfo, "refused", {});
+  EXPECT_TRUE(FlushLog(kPatience));
+  EXPECT_EQ(DroppedLogLines() - dropped_before, 1);
+  dup2(before, STDERR_FILENO);
+  close(before);
+  close(full);
+
+  PipeAsStderr pipe;
+  LogEvent(LogLevel::kInfo, "accepted", {});
+  const auto lines = pipe.Read();
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[0].value("event", ""), "accepted");
+  EXPECT_EQ(lines[1].value("event", ""), "log_lines_dropped");
+  EXPECT_EQ(lines[1].value("count", 0), 1);
+}
+
 }  // namespace
 }  // namespace attendant
