@@ -155,7 +155,8 @@ class LiveCatalog {
   // returned for a repeated id or a request_id used with other content. With
   // conditions, one for each item: AlreadyExists with reason ITEM_EXISTS or
   // Aborted with reason SEQUENCE_MISMATCH, naming the first condition that does
-  // not hold. Errors of the interrupt, if it ends before the write has its turn.
+  // not hold. Errors of the interrupt, if it ends before the write has its
+  // turn.
   absl::StatusOr<WriteOutcome> Upsert(
       std::span<const Item> items, absl::string_view request_id,
       std::span<const WriteCondition> conditions = {},
@@ -174,10 +175,10 @@ class LiveCatalog {
       std::span<const WriteCondition> conditions = {},
       const Interrupt& interrupt = {});
   // Deletes, as one write, all items that match the filter when the write is
-  // applied. Other writes go on while most of them are searched for. The ids are held in memory five times while it runs, plus about
-  // 200 bytes for each; ResourceExhausted with reason MEMORY_LIMIT if that is
-  // much and there is no room. Errors of ValidateFilter and of the interrupt,
-  // which ends the search.
+  // applied. Other writes go on while most of them are searched for. The ids
+  // are held in memory five times while it runs, plus about 200 bytes for each;
+  // ResourceExhausted with reason MEMORY_LIMIT if that is much and there is no
+  // room. Errors of ValidateFilter and of the interrupt, which ends the search.
   absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
                                               absl::string_view request_id,
                                               const Interrupt& interrupt = {});

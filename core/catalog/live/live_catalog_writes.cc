@@ -239,18 +239,23 @@ absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
 }
 
 // Returns the ids of live rows of `state` that match the filter, given the ids
-// `seen_ids` of those of an older state. `store` is in the state `state`.
+// `seen_ids` of those of an older state. `store` is in the state `state`, and
+// has a log of the changes since the older one.
 absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
                                          const Snapshot& state,
                                          const CatalogStore& store,
                                          const Filter& filter,
                                          const Interrupt& interrupt) {
-  if (state.sequence == seen.sequence) return seen_ids;
+  // Beyond this, a new search needs less memory, and hardly more time.
+  constexpr std::size_t kManyChanges = 100000;
   absl::flat_hash_set<std::string> changed;
-  const absl::Status logged = store.ScanChanges(
-      seen.sequence, [&](absl::string_view id) { changed.emplace(id); });
-  // The log may have been cut meanwhile.
-  if (!logged.ok()) return MatchingIds(state, filter, nullptr, interrupt);
+  ATTENDANT_RETURN_IF_ERROR(
+      store.ScanChanges(seen.sequence, [&](absl::string_view id) {
+        if (changed.size() < kManyChanges) changed.emplace(id);
+      }));
+  if (changed.size() == kManyChanges) {
+    return MatchingIds(state, filter, nullptr, interrupt);
+  }
   std::erase_if(seen_ids,
                 [&](absl::string_view id) { return changed.contains(id); });
   const std::vector<std::string> again(changed.begin(), changed.end());
@@ -479,11 +484,19 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
       ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
   Fingerprint fingerprint("delete matching");
   fingerprint.Add(filter);
+  {
+    MutexLock lock(&mutex_);
+    ATTENDANT_RETURN_IF_ERROR(CheckOpen());
+    // A repeat need not search.
+    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> repeat,
+                               FindRepeat(request_id, fingerprint.value()));
+    if (repeat) return *repeat;
+  }
   // Other writes go on while most of the items are found.
   const std::shared_ptr<const Snapshot> seen = snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(IdViews seen_ids,
                              MatchingIds(*seen, filter, nullptr, interrupt));
-  ATTENDANT_FAIL_POINT("delete_matching.before_turn");
+  ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_turn");
   IdViews deletes;
   MemoryBudget::Account room;  // until the write is done
   PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
@@ -491,9 +504,16 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
-    ATTENDANT_ASSIGN_OR_RETURN(
-        deletes, MatchingIdsSince(*seen, std::move(seen_ids), state, *store_,
-                                  filter, pending.interrupt));
+    if (state.sequence == seen->sequence) {
+      deletes = std::move(seen_ids);
+    } else if (seen->sequence < log_begin_) {  // the log was cut meanwhile
+      ATTENDANT_ASSIGN_OR_RETURN(
+          deletes, MatchingIds(state, filter, nullptr, pending.interrupt));
+    } else {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          deletes, MatchingIdsSince(*seen, std::move(seen_ids), state, *store_,
+                                    filter, pending.interrupt));
+    }
     // Small deletes are always possible, because they free memory.
     const std::int64_t bytes = DeleteBytes(deletes);
     if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {

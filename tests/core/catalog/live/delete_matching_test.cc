@@ -22,20 +22,24 @@ namespace {
 // Uses a real store, whose log shows what was written in the meantime.
 class DeleteMatchingTest : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { Open(IndexKind::kFlat); }
+  void TearDown() override { ASSERT_OK(ArmFailPoint("")); }
+
+  void Open(IndexKind kind) {
     record_.name = "shop";
     record_.uid = "0123456789abcdef";
     record_.schema = OneFieldSchema(1);
+    record_.schema.key_fields[0].index_kind = kind;
     record_.schema.attributes = {{"price", AttributeType::kDouble}};
     ASSERT_OK_AND_ASSIGN(store_, Store::Open(directory_.path()));
     ASSERT_OK_AND_ASSIGN(std::unique_ptr<CatalogStore> items,
                          store_->OpenCatalog(record_));
+    items_ = items.get();
     ASSERT_OK_AND_ASSIGN(catalog_,
                          LiveCatalog::Open(record_, std::vector<NamedModel>(1),
                                            std::move(items), &background_, {}));
     ASSERT_OK(store_->Put(record_));
   }
-  void TearDown() override { ASSERT_OK(ArmFailPoint("")); }
 
   static Item Priced(const std::string& id, double price) {
     Item item = MakeItem(id, {1});
@@ -71,6 +75,7 @@ class DeleteMatchingTest : public ::testing::Test {
   BackgroundWorker background_;
   CatalogRecord record_;
   std::unique_ptr<Store> store_;
+  const CatalogStore* items_ = nullptr;  // of catalog_
   std::unique_ptr<LiveCatalog> catalog_;
 };
 
@@ -115,6 +120,42 @@ TEST_F(DeleteMatchingTest, ManyWritesMeanwhileAreAllLookedAt) {
   EXPECT_EQ(outcome.deleted_count, 1500);
   EXPECT_FALSE(Has("i1"));
   EXPECT_TRUE(Has("i0"));
+}
+
+class DeleteMatchingIndexedTest : public DeleteMatchingTest {
+ protected:
+  void SetUp() override { Open(IndexKind::kIvf); }
+};
+
+TEST_F(DeleteMatchingIndexedTest, TheLogOfChangesMayBeCutMeanwhile) {
+  std::vector<Item> items;
+  for (int i = 0; i < 6000; ++i) {
+    items.push_back(Priced("i" + std::to_string(i), i % 2 == 0 ? 1 : 20));
+  }
+  Upsert(items);
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome, DeleteCheap([&] {
+                         Upsert({Priced("i0", 30), Priced("i1", 3)});
+                         catalog_->AwaitIndexes();
+                       }));
+  // There is no log of the two.
+  EXPECT_TRUE(absl::IsDataLoss(items_->ScanChanges(1, [](auto) {})));
+  EXPECT_EQ(outcome.deleted_count, 3000);
+  EXPECT_TRUE(Has("i0"));
+  EXPECT_FALSE(Has("i1"));
+}
+
+TEST_F(DeleteMatchingTest, ARepeatIsAnsweredWithoutASearch) {
+  Upsert({Priced("cheap", 1)});
+  const Filter filter = Filter::Exists("price");
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome first,
+                       catalog_->DeleteMatching(filter, "once"));
+  Upsert({Priced("new", 1)});
+  ASSERT_OK(ArmFailPoint("delete_matching.before_turn=error"));
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome repeat,
+                       catalog_->DeleteMatching(filter, "once"));
+  EXPECT_EQ(repeat.sequence, first.sequence);
+  EXPECT_EQ(repeat.deleted_count, 1);
+  EXPECT_TRUE(Has("new"));
 }
 
 TEST_F(DeleteMatchingTest, AWriteWhoseTimeIsOverInLineIsNotDone) {
