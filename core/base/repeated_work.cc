@@ -1,5 +1,6 @@
 #include "core/base/repeated_work.h"
 
+#include <new>
 #include <utility>
 
 namespace attendant {
@@ -18,7 +19,10 @@ RepeatedWork::~RepeatedWork() {
 
 void RepeatedWork::Run() {
   while (true) {
-    work_();
+    try {
+      work_();
+    } catch (const std::bad_alloc&) {  // there may be memory next time
+    }
     MutexLock lock(&mutex_);
     if (!stop_) stop_changed_.WaitWithTimeout(&mutex_, interval_);
     if (stop_) return;

@@ -13,7 +13,8 @@ namespace attendant {
 
 // Calls `work` at once, and again each time `interval`, cut to one minute, has
 // passed since the last call ended, or a little earlier after a spurious
-// wake-up. The destructor waits for a call that has begun.
+// wake-up. A call that throws std::bad_alloc has ended. The destructor waits
+// for a call that has begun.
 class RepeatedWork {
  public:
   RepeatedWork(absl::Duration interval, std::function<void()> work);
