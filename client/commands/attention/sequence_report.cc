@@ -89,13 +89,14 @@ std::string NoCandidates(const v1::RankCandidatesRequest& request) {
 }
 
 // Returns the events that are shown with a candidate, as in "lens 90.0 %",
-// "towel 8.0 % in 2 events": events of one name are added up, and the greatest
+// "towel 8.0 % in 2 events": events of one item are added up, and the greatest
 // weight comes first.
 std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
                                      const v1::RankedCandidate& candidate,
                                      const RankReportOptions& options,
                                      bool shares) {
   struct Named {
+    std::string id;
     std::string name;
     double weight = 0;
     int event_count = 0;
@@ -103,11 +104,15 @@ std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
   std::vector<Named> all;
   for (int e = 0; e < ShownEvents(candidate, options.because_count); ++e) {
     const v1::EventAttribution& event = candidate.events(e);
-    const std::string name = EventName(request, event, options.names);
+    const std::string id = EventName(request, event, /*names=*/{});
     auto named = std::find_if(all.begin(), all.end(), [&](const Named& other) {
-      return other.name == name;
+      return other.id == id;
     });
-    if (named == all.end()) named = all.insert(all.end(), {.name = name});
+    if (named == all.end()) {
+      named = all.insert(
+          all.end(),
+          {.id = id, .name = EventName(request, event, options.names)});
+    }
     named->weight += event.weight();
     ++named->event_count;
   }

@@ -101,6 +101,10 @@ TEST(SequenceReportTest, AddsUpTheEventsOfAnItem) {
   )pb");
   EXPECT_THAT(RankReport(request, response, {}),
               testing::HasSubstr("  lens 60.0 % in 2 events, fins 40.0 %\n"));
+  const ItemNames same_name = {{"lens", "Optics"}, {"fins", "Optics"}};
+  EXPECT_THAT(
+      RankReport(request, response, {.names = same_name}),
+      testing::HasSubstr("  Optics 60.0 % in 2 events, Optics 40.0 %\n"));
 }
 
 TEST(SequenceReportTest, ManyEventsTakeSeveralLines) {
