@@ -16,9 +16,9 @@
 namespace attendant {
 namespace {
 
-// The files that the database and segments of a catalog keep open as it grows,
-// and that must be free when the server makes one.
+// Files that a catalog keeps open once its database and segments have grown.
 constexpr double kFilesPerCatalog = 40;
+// Files that must be free for the server to make a catalog.
 constexpr double kFilesOfNewCatalog = 7;
 constexpr double kCatalogShare = 2.0 / 3;
 constexpr double kMaxCatalogs = 1000;

@@ -36,11 +36,10 @@ FlowKey FlowOfCaller(const Grant* grant,
 // first bytes, where every serialiser writes it; all requests that have it
 // elsewhere share one catalog.
 //
-// If `catalogs` is given, an alias is resolved to its catalog, for queues that
-// limit concurrent turns per catalog (WorkQueue::Options::max_turns_of_catalog).
-// Bytes that no serialiser writes, such as two names of which the last is
-// valid, are attributed to a different catalog, which only makes queueing less
-// fair.
+// If `catalogs` is given, an alias is resolved to its catalog, for queues with
+// WorkQueue::Options::max_turns_of_catalog. Bytes that no serialiser writes,
+// such as two names of which the last is valid, are attributed to a different
+// catalog, which only makes queueing less fair.
 FlowKey FlowOfCatalog(const Grant* grant,
                       const grpc::ServerContextBase& context,
                       const grpc::ByteBuffer& request,

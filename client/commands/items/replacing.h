@@ -13,7 +13,7 @@ namespace attendant {
 
 // FailedPrecondition if a stored item of `catalog` has the id of a row of the
 // import and one of the parts that no row has; names the item, its parts and
-// `way_out`. Lists the stored items with those parts until it finds one.
+// `way_out`. Lists all stored items, with those parts, until it finds one.
 absl::Status CheckNothingIsLost(Client& client, const std::string& catalog,
                                 const UnseenParts& unseen,
                                 absl::string_view way_out);

@@ -636,10 +636,6 @@ bool LeavesAny(const FilterScope& scope, const Block& block,
   return any != 0;
 }
 
-}  // namespace
-
-namespace {
-
 bool IsEmpty(const Bitmap& rows) {
   return std::ranges::all_of(rows.words(),
                              [](std::uint64_t word) { return word == 0; });
