@@ -13,7 +13,7 @@ namespace attendant {
 struct QueryMargin {
   float near = 0;
   float far = 0;
-  float far_peak = kMinusInfinityF;   // <= near_peak
+  float far_peak = kMinusInfinityF;  // <= near_peak
   float near_peak = kMinusInfinityF;
 
   // Returns how far from keys a query of this peak is, in [0, 1].
