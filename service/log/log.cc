@@ -150,11 +150,15 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
   std::int64_t reported_ = 0;
 };
 
-// Never deleted: gRPC threads may log while the process exits.
+struct Loggers {
+  spdlog::logger direct{"attendant", std::make_shared<StderrSink>()};
+  std::atomic<spdlog::logger*> current = &direct;
+};
+
 std::atomic<spdlog::logger*>& CurrentLogger() {
-  static std::atomic<spdlog::logger*> logger =
-      new spdlog::logger("attendant", std::make_shared<StderrSink>());
-  return logger;
+  // Never deleted: gRPC threads may log while the process exits.
+  static Loggers& loggers = *new Loggers;
+  return loggers.current;
 }
 
 spdlog::logger& Logger() { return *CurrentLogger().load(); }
