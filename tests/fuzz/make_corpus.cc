@@ -978,7 +978,7 @@ void WriteRpcs(const std::string& root) {
   valid("RestoreSnapshot", "catalog: 'shop' name: 's' new_catalog: 'copy'");
   valid("DeleteSnapshot", "catalog: 'shop' name: 's'");
   valid("ExportSnapshot", "catalog: 'shop' name: 's'");
-  corpus.AddSeed(add("ImportSnapshot", "bytes: 'ATTNSNP1' name: 'x'"));
+  corpus.AddSeed(add("ImportSnapshot", "chunk: 'ATTNSNP1' name: 'x'"));
 }
 
 }  // namespace
