@@ -201,7 +201,7 @@ void LogInBackground() {
       *new auto(std::make_shared<spdlog::details::thread_pool>(
           kMaxWaitingLogLines, /*threads_n=*/1));
   static const auto& logger = *new auto(std::make_shared<spdlog::async_logger>(
-      "attendant", std::make_shared<StderrSink>(), pool,
+      "attendant", Logger().sinks().front(), pool,
       spdlog::async_overflow_policy::overrun_oldest));
   logger->set_level(Logger().level());
   waiting_lines.store(pool.get());

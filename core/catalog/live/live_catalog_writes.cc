@@ -246,7 +246,7 @@ absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
                                          const CatalogStore& store,
                                          const Filter& filter,
                                          const Interrupt& interrupt) {
-  // Beyond this, a new search needs less memory, and hardly more time.
+  // Bounds the memory for their ids: a new search needs none.
   constexpr std::size_t kManyChanges = 100000;
   absl::flat_hash_set<std::string> changed;
   ATTENDANT_RETURN_IF_ERROR(

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <new>
 #include <thread>
 
 #include "absl/synchronization/notification.h"
@@ -27,6 +28,16 @@ TEST(RepeatedWorkTest, IsDoneAtOnceAndAgainElsewhere) {
   EXPECT_GE(done, 3);
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(count, done) << "goes on after its end";
+}
+
+TEST(RepeatedWorkTest, GoesOnAfterAMomentWithoutMemory) {
+  std::atomic<int> count = 0;
+  absl::Notification second;
+  const RepeatedWork work(absl::Milliseconds(1), [&] {
+    if (++count == 1) throw std::bad_alloc();
+    if (count == 2) second.Notify();
+  });
+  second.WaitForNotification();
 }
 
 TEST(RepeatedWorkTest, EndsWithoutWaitingForTheInterval) {
