@@ -116,7 +116,7 @@ class Example:
         share = share_error(max(logits) - min(logits),
                             3 * dim * EPSILON / temperature)
         # The errors of an interest are those of its weights and of adding up
-        # products. A score adds up products of its components in addition.
+        # products.
         parts = [[w * x for w, x in zip(weights, column)]
                  for column in zip(*events)]
         errors = [(share + (len(events) + 1) * EPSILON) * sum(map(abs, part))
@@ -125,10 +125,9 @@ class Example:
         for d, error in enumerate(errors):
             self.near(f"{what}: interest[{d}]", got["interest"][d],
                       interest[d], error)
-        sizes = list(map(abs, candidate))
-        self.near(f"{what}: score", got["score"], dot(candidate, interest),
-                  dot(sizes, errors) + (dim + 1) * EPSILON
-                  * dot(sizes, map(abs, interest)))
+        # The direction of an interest turns by at most twice its relative error.
+        self.near(f"{what}: score", got["score"], cosine(candidate, interest),
+                  2 * norm(errors) / norm(interest) + dim * EPSILON)
         return weights, share
 
     def head_weights(self, *arguments):

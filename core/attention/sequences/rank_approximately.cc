@@ -81,8 +81,8 @@ class LshRanker {
     const bool one_dim = input_.candidates.dim == problem_.output_dim();
     for (std::int64_t i = 0; i < count; ++i) {
       ranked_.scores.push_back(
-          one_dim ? Dot(input_.candidates.Row(first + i),
-                        ranked_.interests.view().Row(first + i))
+          one_dim ? ScoreOf(input_.score_kind, input_.candidates.Row(first + i),
+                            ranked_.interests.view().Row(first + i))
                   : mean_logits_[Size(i)]);
       ranked_.attributions.push_back(
           Best({mean_weights_.data() + i * event_count_, Size(event_count_)},

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "core/attention/heads/multi_head.h"
 #include "core/attention/sequences/rank_candidates.h"
+#include "core/attention/softmax/score.h"
 
 namespace attendant {
 
@@ -31,10 +32,17 @@ inline bool Better(const EventWeight& a, const EventWeight& b) {
   return a.event < b.event;
 }
 
-inline double Dot(std::span<const float> a, std::span<const float> b) {
-  double sum = 0;
-  for (std::size_t d = 0; d < a.size(); ++d) sum += double{a[d]} * b[d];
-  return sum;
+// Returns the score of a candidate whose interest has as many components:
+// candidate . interest; under COSINE their cosine, or 0 if one has norm 0.
+inline double ScoreOf(ScoreKind kind, std::span<const float> candidate,
+                      std::span<const float> interest) {
+  double dot = 0;
+  for (std::size_t d = 0; d < candidate.size(); ++d) {
+    dot += double{candidate[d]} * interest[d];
+  }
+  if (kind != ScoreKind::kCosine) return dot;
+  const double norms = Norm(candidate) * Norm(interest);
+  return norms > 0 ? std::clamp(dot / norms, -1.0, 1.0) : 0;
 }
 
 }  // namespace attendant

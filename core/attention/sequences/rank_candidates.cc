@@ -101,7 +101,8 @@ absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
     ATTENDANT_RETURN_IF_ERROR(block.Finish(ranked.interests.data.data()));
     for (std::int64_t i = first; i < first + block.count(); ++i) {
       ranked.scores[static_cast<std::size_t>(i)] =
-          one_dim ? Dot(input.candidates.Row(i), ranked.interests.view().Row(i))
+          one_dim ? ScoreOf(input.score_kind, input.candidates.Row(i),
+                            ranked.interests.view().Row(i))
                   : block.MeanLogit(i - first);
     }
     if (input.attribution_count > 0) {

@@ -58,9 +58,10 @@ struct EventWeight {
 struct RankedInterests {
   // The weighted sums of values, through W_V and W_O [m, output_dim].
   Matrix interests;
-  // candidate . interest if both have the same dimension; otherwise the mean of
-  // the candidate's logits over heads, weighted under SOFTMAX and plain under
-  // SIGMOID and NONE. 0 if there is no event to attend to [m].
+  // candidate . interest, under COSINE their cosine, if both have the same
+  // dimension; otherwise the mean of the candidate's logits over heads,
+  // weighted under SOFTMAX and plain under SIGMOID and NONE. 0 if there is no
+  // event to attend to [m].
   std::vector<double> scores;
   // The events of greatest weight, by weight descending, then event ascending;
   // events of weight 0 are left out [m].

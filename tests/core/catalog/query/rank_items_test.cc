@@ -358,6 +358,27 @@ TEST_F(RankItemsTest, UnderCosineAnItemOfNormZeroHasSimilarityZero) {
   EXPECT_NEAR(answer.items[1].interest[0], 1.5, 1e-5);
 }
 
+// A long key of another direction has a great dot product, and a small cosine.
+TEST_F(RankItemsTest, UnderCosineScoresAreCosines) {
+  Upsert({MakeItem("event", {1, 0}), MakeItem("near", {1, 0.05F}),
+          MakeItem("long", {10, 10}), MakeItem("nowhere", {0, 0})});
+  RankQuery query = Query({"near", "long", "nowhere"}, {"event"});
+  query.score_kind = ScoreKind::kCosine;
+  ASSERT_OK_AND_ASSIGN(const RankAnswer cosines, Rank(query));
+  EXPECT_THAT(IdsOf(cosines), ElementsAre("near", "long", "nowhere"));
+  EXPECT_NEAR(cosines.items[0].score, 1 / std::hypot(1, 0.05), 1e-6);
+  EXPECT_NEAR(cosines.items[1].score, 1 / std::sqrt(2.0), 1e-6);
+  EXPECT_EQ(cosines.items[2].score, 0);
+  query.approximation = LshAttentionOptions();
+  query.candidates = std::vector<ItemId>{"near", "long"};
+  ASSERT_OK_AND_ASSIGN(const RankAnswer approximate, Rank(query));
+  EXPECT_THAT(IdsOf(approximate), ElementsAre("near", "long"));
+  query.approximation = {};
+  query.score_kind = ScoreKind::kDot;
+  ASSERT_OK_AND_ASSIGN(const RankAnswer dots, Rank(query));
+  EXPECT_THAT(IdsOf(dots), ElementsAre("long", "near"));
+}
+
 TEST_F(RankItemsTest, InterestsOfAllCandidatesAreLimited) {
   std::vector<Item> items;
   std::vector<ItemId> ids;
