@@ -80,6 +80,7 @@ void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
     v1::HeadAttention* attention = wire->add_heads();
     attention->set_key_field(KeyFieldOf(answer, static_cast<int>(h), snapshot));
     attention->set_temperature(head.temperature);
+    attention->set_share(head.share);
     attention->set_score_kind(EnumToProto<v1::ScoreKind>(head.score_kind));
     AttentionToProto(head, attention);
     attention->mutable_output()->Add(head.output.begin(), head.output.end());
@@ -206,9 +207,7 @@ absl::Status AttendAnswerToProto(const AttendAnswer& answer,
     wire->add_unknown_example_ids(id);
   }
   HeadsToProto(answer, snapshot, wire);
-  if (answer.result_cap_reached) {
-    wire->set_limit_reason(v1::LIMIT_REASON_RESULT_CAP);
-  }
+  wire->set_limit_reason(EnumToProto<v1::LimitReason>(answer.limit_reason));
   if (answer.slate) {
     v1::Slate* slate = wire->mutable_slate();
     slate->set_seed(answer.slate->seed);

@@ -82,6 +82,7 @@ absl::Status QueriesFromProto(const v1::AttendRequest& wire,
     QueryHead& converted = query.heads.emplace_back();
     converted.key_field = head.key_field();
     if (head.has_temperature()) converted.temperature = head.temperature();
+    if (head.has_weight()) converted.weight = head.weight();
     needs_query |= !head.has_query();
     if (!head.has_query()) continue;
     ATTENDANT_ASSIGN_OR_RETURN(
@@ -169,6 +170,9 @@ absl::StatusOr<AttendQuery> AttendQueryFromProto(
   query.head_temperatures.assign(wire.head_temperatures().begin(),
                                  wire.head_temperatures().end());
   query.include_head_weights = wire.include_head_weights();
+  for (const v1::CrowdingLimit& limit : wire.crowding_limits()) {
+    query.crowding_limits.push_back({limit.attribute(), limit.max_count()});
+  }
   if (wire.has_allow_list()) {
     query.allow_list.emplace(wire.allow_list().ids().begin(),
                              wire.allow_list().ids().end());

@@ -29,6 +29,10 @@ static_assert(Same(ScoreKind::kAdditive, v1::SCORE_KIND_ADDITIVE));
 static_assert(Same(ActivationKind::kSoftmax, v1::ACTIVATION_KIND_SOFTMAX));
 static_assert(Same(ActivationKind::kSigmoid, v1::ACTIVATION_KIND_SIGMOID));
 static_assert(Same(ActivationKind::kNone, v1::ACTIVATION_KIND_NONE));
+static_assert(Same(LimitReason::kNone, v1::LIMIT_REASON_UNSPECIFIED));
+static_assert(Same(LimitReason::kResultCap, v1::LIMIT_REASON_RESULT_CAP));
+static_assert(Same(LimitReason::kCrowding, v1::LIMIT_REASON_CROWDING));
+static_assert(Same(LimitReason::kIndex, v1::LIMIT_REASON_INDEX));
 static_assert(Same(CombineKind::kSum, v1::COMBINE_KIND_SUM));
 static_assert(Same(CombineKind::kSumOverSqrtCount,
                    v1::COMBINE_KIND_SUM_OVER_SQRT_COUNT));

@@ -49,6 +49,23 @@ TEST_F(AttendantCommandTest, AFilterLeavesTheItemsItIsTrueOf) {
   EXPECT_THAT(refused.err, HasSubstr("~ at position 6"));
 }
 
+TEST_F(AttendantCommandTest, AtMostSoManyItemsOfAValue) {
+  StorePoints();
+  ASSERT_EQ(Run({"items", "update", "points", "item39", "item38", "--set",
+                 "name=red"})
+                .exit_status,
+            0);
+  const json answer = RunJson({"attend", "points", "--vector", "1,0", "-k", "3",
+                               "--max-per", "name=1"});
+  ASSERT_EQ(answer["items"].size(), 3u);
+  EXPECT_EQ(answer["items"][0]["id"], "item39");
+  EXPECT_EQ(answer["items"][1]["id"], "item37");
+  EXPECT_EQ(answer["items"][2]["id"], "item36");
+  EXPECT_THAT(
+      Run({"attend", "points", "--vector", "1,0", "--max-per", "brand=1"}).err,
+      HasSubstr("got 'brand', want an attribute"));
+}
+
 TEST_F(AttendantCommandTest, AnEmptyAnswerNamesTheMasks) {
   StorePoints();
   EXPECT_THAT(Run({"attend", "points", "--vector", "1,0", "--filter",
@@ -172,7 +189,8 @@ TEST_F(AttendantCommandTest, AFlagIsNamedOnceWhereItIsWrong) {
        std::vector<std::array<std::string, 3>>{
            {"--bias", "=", "NAME or NAME=FACTOR"},
            {"--decay", "added=5", "NAME=HALF_LIFE"},
-           {"--head", "=1", "FIELD or FIELD=TEMPERATURE"}}) {
+           {"--max-per", "name=0", "NAME=COUNT with a count of 1 or more"},
+           {"--head", "=1", "FIELD, FIELD=TEMPERATURE, FIELD:WEIGHT"}}) {
     const CommandResult result =
         Run({"attend", "points", "--vector", "1,0", flag, value});
     EXPECT_EQ(result.exit_status, 2);

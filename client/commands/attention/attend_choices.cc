@@ -65,19 +65,43 @@ absl::StatusOr<v1::Bias> ParseDecay(const std::string& flag) {
   return bias;
 }
 
-// Parses "FIELD" or "FIELD=TEMPERATURE".
+// Parses "NAME=COUNT", as in brand=2.
+absl::StatusOr<v1::CrowdingLimit> ParseCrowdingLimit(const std::string& flag) {
+  const auto parts = ParseAssignment(flag);
+  v1::CrowdingLimit limit;
+  std::int32_t max_count = 0;
+  if (!parts.ok() || !absl::SimpleAtoi(parts->second, &max_count) ||
+      max_count < 1) {
+    return Malformed(flag,
+                     "NAME=COUNT with a count of 1 or more, as in brand=2");
+  }
+  limit.set_attribute(parts->first);
+  limit.set_max_count(max_count);
+  return limit;
+}
+
+// Parses FIELD[=TEMPERATURE][:WEIGHT].
 absl::StatusOr<v1::Head> ParseHead(const std::string& flag) {
   v1::Head head;
-  const std::size_t split = flag.find('=');
-  head.set_key_field(flag.substr(0, split));
-  if (split != std::string::npos) {
+  std::string rest = flag;
+  if (const std::size_t colon = rest.find(':'); colon != std::string::npos) {
+    ATTENDANT_ASSIGN_OR_RETURN(const double weight,
+                               ParsePositive(rest.substr(colon + 1)));
+    head.set_weight(weight);
+    rest.resize(colon);
+  }
+  if (const std::size_t split = rest.find('='); split != std::string::npos) {
     ATTENDANT_ASSIGN_OR_RETURN(const double temperature,
-                               ParsePositive(flag.substr(split + 1)));
+                               ParsePositive(rest.substr(split + 1)));
     head.set_temperature(temperature);
+    rest.resize(split);
   }
-  if (head.key_field().empty()) {
-    return Malformed(flag, "FIELD or FIELD=TEMPERATURE");
+  if (rest.empty()) {
+    return Malformed(flag,
+                     "FIELD, FIELD=TEMPERATURE, FIELD:WEIGHT or "
+                     "FIELD=TEMPERATURE:WEIGHT");
   }
+  head.set_key_field(rest);
   return head;
 }
 
@@ -156,6 +180,15 @@ void AddSelectFlags(CLI::App& attend, CLI::Option* results,
       ->excludes(hard)
       ->excludes(sample)
       ->group("Choice");
+  AddRepeated(attend, "--max-per", choices.crowding_limits,
+              "Return at most COUNT items with the same value of an attribute, "
+              "and the next best in place of the others: NAME=COUNT, as in "
+              "brand=2")
+      ->type_name("NAME=COUNT")
+      ->check(CLI::Validator(Accepts(&ParseCrowdingLimit), ""))
+      ->excludes(hard)
+      ->excludes(sample)
+      ->group("Choice");
   attend
       .add_option("--activation", choices.activation,
                   "How logits become weights. Default softmax")
@@ -180,7 +213,9 @@ void AddScoreFlags(CLI::App& attend, AttendChoices& choices) {
           ->group("Score");
   AddRepeated(attend, "--head", choices.heads,
               "Attend over several key fields at once, or over one at "
-              "several temperatures: FIELD or FIELD=TEMPERATURE")
+              "several temperatures: FIELD, FIELD=TEMPERATURE, FIELD:WEIGHT or "
+              "FIELD=TEMPERATURE:WEIGHT; an item's weight is the mean over "
+              "heads, by their weights, by default 1")
       ->type_name("FIELD")
       ->check(CLI::Validator(Accepts(&ParseHead), ""))
       ->excludes(model)
@@ -253,6 +288,10 @@ absl::Status SetChoices(const AttendChoices& choices,
     request.set_seed(seed);
   }
   if (choices.min_mass != 0) request.set_min_mass(choices.min_mass);
+  for (const std::string& flag : choices.crowding_limits) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_crowding_limits(),
+                               ParseCrowdingLimit(flag));
+  }
   if (choices.recall != 0) request.set_recall(choices.recall);
   if (choices.probe_count != 0) request.set_probe_count(choices.probe_count);
   if (choices.mass_precision != 0) {

@@ -19,6 +19,7 @@ struct AttendChoices {
   bool with_replacement = false;
   std::string seed;
   double min_mass = 0;
+  std::vector<std::string> crowding_limits;
   std::string activation;
   std::string score;
   std::string model;

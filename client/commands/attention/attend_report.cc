@@ -358,6 +358,21 @@ std::string NothingEligible(const v1::AttendResponse& response,
                       ListOf(masks), ".\n");
 }
 
+// Says what kept the answer from more items; empty if only the request did.
+std::string LimitSentence(v1::LimitReason reason) {
+  switch (reason) {
+    case v1::LIMIT_REASON_RESULT_CAP:
+      return "The cap on results was reached before the mass asked for: raise "
+             "--results.\n";
+    case v1::LIMIT_REASON_CROWDING:
+      return "--max-per leaves no more of the shortlist: raise --shortlist.\n";
+    case v1::LIMIT_REASON_INDEX:
+      return "The index found no more: raise --recall or --probe-count.\n";
+    default:
+      return "";
+  }
+}
+
 }  // namespace
 
 std::string AttendReport(const v1::AttendResponse& response,
@@ -374,11 +389,7 @@ std::string AttendReport(const v1::AttendResponse& response,
   if (response.has_slate()) {
     absl::StrAppend(&text, SlateSentence(response), "\n");
   }
-  if (response.limit_reason() == v1::LIMIT_REASON_RESULT_CAP) {
-    absl::StrAppend(&text,
-                    "The cap on results was reached before the mass "
-                    "asked for: raise --results.\n");
-  }
+  absl::StrAppend(&text, LimitSentence(response.limit_reason()));
   if (response.heads_size() > 1) {
     absl::StrAppend(&text, "\n", HeadTable(response, options.style));
   }

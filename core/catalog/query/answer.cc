@@ -9,6 +9,7 @@
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/catalog/query/by_head.h"
+#include "core/catalog/query/crowding.h"
 #include "core/catalog/query/draw_rows.h"
 #include "core/catalog/query/mass.h"
 #include "core/catalog/query/pool.h"
@@ -75,7 +76,7 @@ class Answerer {
     if (IsAllThereIs()) catalog_ = shortlisted_;
     answer_.trace.candidate_count =
         static_cast<std::int64_t>(shortlist_.size());
-    masses_.emplace(catalog_, Errors());
+    masses_.emplace(catalog_, Errors(), plan_.head_weights());
     if (plan_.heads.size() > 1 || plan_.shortlist_head) {
       ATTENDANT_ASSIGN_OR_RETURN(shortlist_,
                                  SortedByWeight(shortlist_, SelectingScope()));
@@ -116,7 +117,8 @@ class Answerer {
   }
 
   Weigher WeigherOf(LogPartitions partitions) const {
-    return Weigher(plan_.activation_kind, std::move(partitions));
+    return Weigher(plan_.activation_kind, std::move(partitions),
+                   plan_.head_weights());
   }
 
   // Returns the union of the heads' shortlists; with one head, in its order.
@@ -170,8 +172,19 @@ class Answerer {
 
   absl::Status Select() {
     if (plan_.select_kind == SelectKind::kSample) return Sample();
-    std::size_t count = std::min(static_cast<std::size_t>(plan_.result_count),
-                                 shortlist_.size());
+    const auto wanted = static_cast<std::size_t>(plan_.result_count);
+    // Crowded items are weighed, but not returned.
+    std::optional<ScoredRows> uncrowded;
+    if (!plan_.crowding_limits.empty()) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          const std::vector<std::size_t> positions,
+          WithoutCrowds(snapshot_, plan_.crowding_limits, shortlist_.rows,
+                        wanted, interrupt_));
+      uncrowded = Pick(shortlist_, positions);
+    }
+    const ScoredRows& ranked = uncrowded ? *uncrowded : shortlist_;
+    std::size_t count = std::min(wanted, ranked.size());
+    bool holds_min_mass = false;
     if (plan_.min_mass) {
       // For an estimated catalog, uses the upper end of its partition: the
       // items then hold the mass whatever the estimate's error.
@@ -179,15 +192,23 @@ class Answerer {
       double mass = 0;
       std::size_t needed = 0;
       while (needed < count && mass < *plan_.min_mass) {
-        mass += weigher.Mean(shortlist_, needed++);
+        mass += weigher.Mean(ranked, needed++);
       }
-      answer_.result_cap_reached =
-          mass < *plan_.min_mass &&
-          static_cast<std::int64_t>(needed) == plan_.result_count &&
-          plan_.result_count < plan_.eligible_count;
+      holds_min_mass = mass >= *plan_.min_mass;
+      if (!holds_min_mass && needed == wanted &&
+          plan_.result_count < plan_.eligible_count) {
+        answer_.limit_reason = LimitReason::kResultCap;
+      }
       count = needed;
     }
-    returned_ = Prefix(shortlist_, count);
+    if (!holds_min_mass && count < wanted) {
+      if (count < shortlist_.size()) {
+        answer_.limit_reason = LimitReason::kCrowding;
+      } else if (static_cast<std::int64_t>(count) < plan_.eligible_count) {
+        answer_.limit_reason = LimitReason::kIndex;
+      }
+    }
+    returned_ = Prefix(ranked, count);
     if (plan_.heads.size() > 1 && softmax()) {
       // Weights may rank differently in their own scope.
       returned_partitions_ = PartitionsOf(returned_);
@@ -290,12 +311,14 @@ class Answerer {
       double sum = 0;
       for (std::size_t h = 0; h < head_count; ++h) {
         weights[h] = weigher.InHead(returned_, h, i);
-        sum += weights[h];
+        const double term = weigher.TermOf(weights[h], h);
+        sum += term;
         // A head without a key of the item is skipped; one with a key counts,
         // however small its weight.
         if (returned_.logits[h][i] == kMinusInfinity) continue;
         const double weight =
-            chooser ? chooser->InHead(returned_, h, i) : weights[h];
+            chooser ? chooser->TermOf(chooser->InHead(returned_, h, i), h)
+                    : term;
         const auto best = static_cast<std::size_t>(item.head);
         if (returned_.logits[best][i] == kMinusInfinity ||
             weight > best_weight) {
@@ -359,11 +382,14 @@ class Answerer {
 
   void FillMasses() {
     const bool has_heads = HasHeads();
+    double weight_sum = 0;
+    for (const PlannedHead& head : plan_.heads) weight_sum += head.weight;
     for (std::size_t h = 0; has_heads && h < plan_.heads.size(); ++h) {
       HeadAnswer& head = answer_.heads.emplace_back();
       head.key_field = plan_.heads[h].field;
       head.temperature = plan_.heads[h].temperature;
       head.score_kind = plan_.heads[h].score_kind;
+      head.share = plan_.heads[h].weight / weight_sum;
       if (softmax()) FillAttention(h, head);
     }
     if (!softmax()) return;
@@ -425,13 +451,14 @@ class Answerer {
     HeadPools pools;
     ATTENDANT_RETURN_IF_ERROR(PoolIn(*plan_.pool_scope, pools));
     PooledValue pooled;
-    pooled.values = pools.Mean(plan_.activation_kind);
+    const ByHead<double> head_weights = plan_.head_weights();
+    pooled.values = pools.Mean(plan_.activation_kind, head_weights);
     pooled.scope = *plan_.pool_scope;
     pooled.key_as_value_count = pools.key_as_value_count;
     if (!pools.exact) {
       pooled.method = MassMethod::kEstimate;
       pooled.relative_error =
-          RelativeError(pools.MeanDeviation(), pooled.values);
+          RelativeError(pools.MeanDeviation(head_weights), pooled.values);
     }
     answer_.pooled_value = std::move(pooled);
     if (!HasHeads()) return absl::OkStatus();

@@ -29,6 +29,7 @@ inline constexpr std::int64_t kMaxShortlistCount = 100000;
 inline constexpr std::int64_t kMaxExampleCount = 10000;
 inline constexpr std::int64_t kMaxIdListCount = 100000;
 inline constexpr std::int64_t kMaxBiasCount = 16;
+inline constexpr std::int64_t kMaxCrowdingLimitCount = 4;
 inline constexpr std::int64_t kMaxQueryHeadCount = 16;
 // Limit of heads^2 x shortlist_count, since the union of all heads' shortlists
 // is scored in every head and kept in memory.
@@ -62,6 +63,7 @@ struct QueryHead {
   std::string key_field;
   std::optional<QueryForm> query;  // unset: the query of AttendQuery
   std::optional<double> temperature;
+  std::optional<double> weight;  // in the mean over heads; 1 if unset
 };
 
 // A term added to an item's logit, computed from an attribute.
@@ -69,6 +71,20 @@ struct BiasTerm {
   std::string attribute;
   std::optional<double> factor;             // for a number; 1 if unset
   std::optional<absl::Duration> half_life;  // for a timestamp
+};
+
+// Limits how many returned items have the same value of an attribute.
+struct CrowdingLimit {
+  std::string attribute;
+  std::int64_t max_count = 0;
+};
+
+// What kept an answer from more items.
+enum class LimitReason {
+  kNone = 0,  // nothing but the query
+  kResultCap = 1,
+  kCrowding = 2,
+  kIndex = 3,
 };
 
 // The default result_count.
@@ -111,6 +127,7 @@ struct AttendQuery {
   std::vector<double> head_temperatures;
   NamedModel model;  // null: the key field's
   bool include_head_weights = false;
+  std::vector<CrowdingLimit> crowding_limits;
   std::optional<double> recall;
   std::optional<std::int64_t> probe_count;
   std::optional<double> mass_precision;
@@ -125,7 +142,7 @@ struct AttendedItem {
   // For SAMPLE; see Draw.
   std::optional<double> log_weight;
   std::optional<double> log_inclusion_given_threshold;
-  // The head in which the item weighs most; 0 if there is one head.
+  // The head that the item owes most of its weight to; 0 if there is one head.
   int head = 0;
   std::vector<double> head_weights;  // by head, if requested
 };
@@ -169,6 +186,7 @@ struct AttentionAnswer {
 // The attention of one head.
 struct HeadAnswer : AttentionAnswer {
   int key_field = 0;
+  double share = 1;  // in the mean over heads
   ScoreKind score_kind = ScoreKind::kDot;
   double temperature = 1;
   // The value pooled by this head, projected by W_V; empty if nothing is
@@ -217,8 +235,7 @@ struct AttendAnswer : AttentionAnswer {
   // The concatenated outputs of a multi-head model's heads, projected by W_O;
   // empty if nothing is pooled.
   std::vector<float> model_output;
-  // True if result_count was reached before min_mass.
-  bool result_cap_reached = false;
+  LimitReason limit_reason = LimitReason::kNone;
   std::optional<SlateAnswer> slate;
   std::optional<absl::Time> time;  // set if there were biases
   ActivationKind activation_kind = ActivationKind::kSoftmax;

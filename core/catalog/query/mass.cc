@@ -68,8 +68,11 @@ PartitionError NotBelow(PartitionError error, const LogPartition& guess,
   return error;
 }
 
-MassReader::MassReader(LogPartitions catalog, ByHead<PartitionError> errors)
-    : catalog_(std::move(catalog)), errors_(std::move(errors)) {}
+MassReader::MassReader(LogPartitions catalog, ByHead<PartitionError> errors,
+                       ByHead<double> head_weights)
+    : catalog_(std::move(catalog)),
+      errors_(std::move(errors)),
+      head_weights_(std::move(head_weights)) {}
 
 Mass MassReader::InHead(const LogPartitions& part, std::size_t head) const {
   const PartitionError& error = errors_[head];
@@ -87,21 +90,22 @@ Mass MassReader::InHead(const LogPartitions& part, std::size_t head) const {
 Mass MassReader::MeanOf(const LogPartitions& part) const {
   if (part.size() == 1) return InHead(part, 0);
   Mass mean = {MassMethod::kExact, 0, 0, 0};
-  double seeing_count = 0;
+  double seeing_weight = 0;
   for (std::size_t h = 0; h < part.size(); ++h) {
     const Mass mass = InHead(part, h);
     if (mass.method == MassMethod::kUnknown) return {};
     if (mass.method != MassMethod::kExact) mean.method = MassMethod::kEstimate;
     if (catalog_[h].empty()) continue;
-    ++seeing_count;
-    mean.value += mass.value;
-    mean.lower_bound += mass.lower_bound;
-    mean.upper_bound += mass.upper_bound;
+    const double weight = head_weights_[h];
+    seeing_weight += weight;
+    mean.value += weight * mass.value;
+    mean.lower_bound += weight * mass.lower_bound;
+    mean.upper_bound += weight * mass.upper_bound;
   }
-  if (seeing_count == 0) return mean;
-  mean.value /= seeing_count;
-  mean.lower_bound /= seeing_count;
-  mean.upper_bound /= seeing_count;
+  if (seeing_weight == 0) return mean;
+  mean.value /= seeing_weight;
+  mean.lower_bound /= seeing_weight;
+  mean.upper_bound /= seeing_weight;
   return mean;
 }
 

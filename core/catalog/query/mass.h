@@ -45,13 +45,14 @@ PartitionError NotBelow(PartitionError error, const LogPartition& guess,
 // hold.
 class MassReader {
  public:
-  // Both have one entry per head.
-  MassReader(LogPartitions catalog, ByHead<PartitionError> errors);
+  // All have one entry per head; head_weights are > 0.
+  MassReader(LogPartitions catalog, ByHead<PartitionError> errors,
+             ByHead<double> head_weights);
 
   const PartitionError& error(std::size_t head) const { return errors_[head]; }
   Mass InHead(const LogPartitions& part, std::size_t head) const;
-  // The mean over the heads that see something. kEstimate if some head's mass
-  // is not exact, kUnknown if some head's mass is unknown.
+  // The mean over the heads that see something, by their weights. kEstimate if
+  // some head's mass is not exact, kUnknown if some head's mass is unknown.
   Mass MeanOf(const LogPartitions& part) const;
   // The upper ends of the catalog's partitions; slightly more if estimated.
   LogPartitions Greatest() const;
@@ -59,6 +60,7 @@ class MassReader {
  private:
   LogPartitions catalog_;
   ByHead<PartitionError> errors_;
+  ByHead<double> head_weights_;
 };
 
 }  // namespace attendant

@@ -85,29 +85,34 @@ absl::Status AddWeighted(std::span<const float* const> values,
 
 }  // namespace
 
-std::vector<float> HeadPools::Mean(ActivationKind kind) const {
-  double head_count = 0;
-  for (const std::int64_t row_count : row_counts) {
-    if (kind != ActivationKind::kSoftmax || row_count > 0) ++head_count;
+std::vector<float> HeadPools::Mean(ActivationKind kind,
+                                   const ByHead<double>& head_weights) const {
+  double weight_sum = 0;
+  for (std::size_t h = 0; h < sums.size(); ++h) {
+    if (kind != ActivationKind::kSoftmax || row_counts[h] > 0) {
+      weight_sum += head_weights[h];
+    }
   }
   std::vector<float> mean(sums.front().size());
-  if (head_count == 0) return mean;
+  if (weight_sum == 0) return mean;
   for (std::size_t d = 0; d < mean.size(); ++d) {
     double of_heads = 0;
-    for (const std::vector<double>& sum : sums) of_heads += sum[d];
-    mean[d] = static_cast<float>(of_heads / head_count);
+    for (std::size_t h = 0; h < sums.size(); ++h) {
+      of_heads += head_weights[h] * sums[h][d];
+    }
+    mean[d] = static_cast<float>(of_heads / weight_sum);
   }
   return mean;
 }
 
-double HeadPools::MeanDeviation() const {
+double HeadPools::MeanDeviation(const ByHead<double>& head_weights) const {
   double sum = 0;
-  double head_count = 0;
+  double weight_sum = 0;
   for (std::size_t h = 0; h < deviations.size(); ++h) {
-    sum += deviations[h];
-    if (row_counts[h] > 0) ++head_count;
+    sum += head_weights[h] * deviations[h];
+    if (row_counts[h] > 0) weight_sum += head_weights[h];
   }
-  return head_count > 0 ? sum / head_count : 0;
+  return weight_sum > 0 ? sum / weight_sum : 0;
 }
 
 absl::Status PoolRows(const Snapshot& snapshot, const QueryPlan& plan,

@@ -26,11 +26,12 @@ struct HeadPools {
   // Errors of the sums, in norm; empty if there are none.
   ByHead<double> deviations;
 
-  // The mean over the heads that pooled something; over all heads if weights
-  // are not of a softmax.
-  std::vector<float> Mean(ActivationKind kind) const;
+  // The mean over the heads that pooled something, by head_weights; over all
+  // heads if weights are not of a softmax.
+  std::vector<float> Mean(ActivationKind kind,
+                          const ByHead<double>& head_weights) const;
   // The error of the mean, in norm, if the errors of all heads were aligned.
-  double MeanDeviation() const;
+  double MeanDeviation(const ByHead<double>& head_weights) const;
 };
 
 // Pools all of `scored` into `pools`, which must be empty. Errors: Cancelled,

@@ -32,6 +32,7 @@ struct PlannedHead {
   ScoreKind score_kind = ScoreKind::kDot;
   double temperature = 1;
   double logit_factor = 1;
+  double weight = 1;                     // in the mean over heads
   std::vector<float> vector;             // of norm 1 for COSINE
   std::span<const float> output_weight;  // for ADDITIVE
   // The projection of keys at query time, for a model that is not the field's.

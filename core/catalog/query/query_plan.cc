@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -114,6 +115,13 @@ absl::Status CheckChoices(const AttendQuery& query) {
       return InvalidField("min_mass", NumberText(*query.min_mass),
                           "nothing with select_kind HARD or SAMPLE");
     }
+  }
+  // If some draws were not kept, the others would not have the probabilities
+  // that the answer states.
+  if (!query.crowding_limits.empty() && !soft) {
+    return InvalidField("crowding_limits",
+                        absl::StrCat(query.crowding_limits.size()),
+                        "nothing with select_kind HARD or SAMPLE");
   }
   constexpr char kOnlyOfSample[] = "nothing without select_kind SAMPLE";
   if (!sample && query.seed) {
@@ -383,6 +391,11 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
         query.temperature.value_or(schema.temperature));
     ATTENDANT_RETURN_IF_ERROR(
         ValidateTemperature(temperature, absl::StrCat(path, "temperature")));
+    const double weight = asked.weight.value_or(1);
+    if (!(std::isfinite(weight) && weight > 0)) {
+      return InvalidField(absl::StrCat(path, "weight"), NumberText(weight),
+                          "a finite number above 0");
+    }
     const QueryForm& form = asked.query ? *asked.query : query.query;
     const std::string query_path =
         asked.query ? absl::StrCat(path, "query") : "query";
@@ -396,7 +409,17 @@ absl::Status PlanManyFields(const Snapshot& snapshot, const AttendQuery& query,
         ByHead<PlannedHead> heads,
         PlanHeads(snapshot, field, model, kind, {&temperature, 1},
                   std::move(vector.vector), query_path));
+    heads.front().weight = weight;
     plan.heads.push_back(std::move(heads.front()));
+  }
+  // Only their ratios matter. Their sum must not overflow, nor any become 0.
+  double greatest = 0;
+  for (const PlannedHead& head : plan.heads) {
+    greatest = std::max(greatest, head.weight);
+  }
+  for (PlannedHead& head : plan.heads) {
+    head.weight =
+        std::max(head.weight / greatest, std::numeric_limits<double>::min());
   }
   return absl::OkStatus();
 }
@@ -606,6 +629,9 @@ absl::StatusOr<QueryPlan> PlanQuery(const Snapshot& snapshot,
                  kMaxIdListCount, "deny_list.ids"));
   ATTENDANT_ASSIGN_OR_RETURN(plan.biases,
                              ResolveBiases(*snapshot.schema, query.biases));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      plan.crowding_limits,
+      ResolveCrowdingLimits(*snapshot.schema, query.crowding_limits));
   // To the microsecond, the precision of items' timestamps: a caller that
   // repeats the query with this time, taken from any clock or log, loses
   // nothing.

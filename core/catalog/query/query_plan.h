@@ -14,6 +14,7 @@
 #include "core/catalog/query/attend.h"
 #include "core/catalog/query/bias.h"
 #include "core/catalog/query/by_head.h"
+#include "core/catalog/query/crowding.h"
 #include "core/catalog/query/query_heads.h"
 #include "core/catalog/segments/mask.h"
 #include "core/catalog/segments/snapshot.h"
@@ -46,6 +47,7 @@ struct QueryPlan {
   SelectKind select_kind = SelectKind::kSoft;
   ActivationKind activation_kind = ActivationKind::kSoftmax;
   std::optional<double> min_mass;
+  std::vector<ResolvedCrowdingLimit> crowding_limits;
   bool with_replacement = false;
   std::int64_t seed = 0;  // for SAMPLE
   WeightScope weight_scope = WeightScope::kShortlist;
@@ -70,6 +72,12 @@ struct QueryPlan {
   std::vector<ItemId> unknown_example_ids;
   std::int64_t projected_query_count = 0;
 
+  // Returns the heads' weights in means over them.
+  ByHead<double> head_weights() const {
+    ByHead<double> weights;
+    for (const PlannedHead& head : heads) weights.push_back(head.weight);
+    return weights;
+  }
   // The field that represents the query where only one is reported.
   int field() const { return heads.front().field; }
   bool draws_from_catalog() const {

@@ -28,14 +28,16 @@ class MeanLogWeights {
     sums_.assign(row_count, kMinusInfinity);
   }
 
-  // Adds the weight of each candidate.
+  // Adds the weight of each candidate in a head.
   absl::Status Add(const std::vector<Candidate>& candidates,
-                   const LogPartition& partition, const Interrupt& interrupt) {
+                   const LogPartition& partition, double head_weight,
+                   const Interrupt& interrupt) {
+    const double log_head_weight = std::log(head_weight);
     return VisitEach(candidates.size(), interrupt, [&](std::size_t i) {
       const Candidate& candidate = candidates[i];
       double& sum = sums_[offsets_[candidate.segment] +
                           static_cast<std::size_t>(candidate.row)];
-      sum = LogAdd(sum, partition.LogWeight(candidate.logit));
+      sum = LogAdd(sum, log_head_weight + partition.LogWeight(candidate.logit));
     });
   }
 
@@ -215,7 +217,8 @@ absl::Status QueryScan::Take(HeadScan scan, absl::Duration time) {
       means_ = std::make_unique<MeanLogWeights>(*snapshot_);
     }
     ATTENDANT_RETURN_IF_ERROR(
-        means_->Add(scan.all, LogPartitionOf(scan.partition), *interrupt_));
+        means_->Add(scan.all, LogPartitionOf(scan.partition),
+                    plan_->heads[scans_.heads.size()].weight, *interrupt_));
     scan.all = {};
   }
   scans_.heads.push_back(std::move(scan));

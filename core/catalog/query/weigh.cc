@@ -39,11 +39,14 @@ LogPartitions PartitionsOf(const ScoredRows& scored) {
   return partitions;
 }
 
-Weigher::Weigher(ActivationKind kind, LogPartitions log_partitions)
-    : kind_(kind), log_partitions_(std::move(log_partitions)) {
-  for (const LogPartition& partition : log_partitions_) {
-    if (kind_ != ActivationKind::kSoftmax || !partition.empty()) {
-      ++seeing_count_;
+Weigher::Weigher(ActivationKind kind, LogPartitions log_partitions,
+                 ByHead<double> head_weights)
+    : kind_(kind),
+      log_partitions_(std::move(log_partitions)),
+      head_weights_(std::move(head_weights)) {
+  for (std::size_t h = 0; h < head_weights_.size(); ++h) {
+    if (kind_ != ActivationKind::kSoftmax || !log_partitions_[h].empty()) {
+      seeing_weight_ += head_weights_[h];
     }
   }
 }
@@ -88,7 +91,7 @@ void Weigher::InHead(const ScoredRows& scored, std::size_t head,
 double Weigher::Mean(const ScoredRows& scored, std::size_t row) const {
   double sum = 0;
   for (std::size_t h = 0; h < scored.logits.size(); ++h) {
-    sum += InHead(scored, h, row);
+    sum += TermOf(InHead(scored, h, row), h);
   }
   return MeanOfSum(sum);
 }
@@ -97,9 +100,10 @@ double Weigher::LogMean(const ScoredRows& scored, std::size_t row) const {
   double sum = kMinusInfinity;
   for (std::size_t h = 0; h < scored.logits.size(); ++h) {
     if (log_partitions_[h].empty()) continue;
-    sum = LogAdd(sum, log_partitions_[h].LogWeight(scored.logits[h][row]));
+    sum = LogAdd(sum, std::log(head_weights_[h]) +
+                          log_partitions_[h].LogWeight(scored.logits[h][row]));
   }
-  return sum - std::log(seeing_count_);
+  return sum - std::log(seeing_weight_);
 }
 
 }  // namespace attendant

@@ -1,5 +1,6 @@
 // Turns the logits of several heads into the weights of items: each head
-// normalises on its own, and an item's weight is the mean over heads.
+// normalises on its own, and an item's weight is the mean over heads, by the
+// heads' own weights.
 #ifndef ATTENDANT_CORE_CATALOG_QUERY_WEIGH_H_
 #define ATTENDANT_CORE_CATALOG_QUERY_WEIGH_H_
 
@@ -39,8 +40,10 @@ LogPartitions PartitionsOf(const ScoredRows& scored);
 // count in the mean, so that means sum to 1 too.
 class Weigher {
  public:
-  // log_partitions has one entry per head and is used only for SOFTMAX.
-  Weigher(ActivationKind kind, LogPartitions log_partitions);
+  // Both have one entry per head. log_partitions is used only for SOFTMAX;
+  // head_weights are > 0.
+  Weigher(ActivationKind kind, LogPartitions log_partitions,
+          ByHead<double> head_weights);
 
   double InHead(const ScoredRows& scored, std::size_t head,
                 std::size_t row) const;
@@ -48,11 +51,16 @@ class Weigher {
   // `weights` becomes [scored.size()].
   void InHead(const ScoredRows& scored, std::size_t head,
               std::vector<double>& weights) const;
+  // Returns a weight in one head as its term in the sum of which MeanOfSum
+  // makes the mean.
+  double TermOf(double weight, std::size_t head) const {
+    return head_weights_[head] * weight;
+  }
   // Returns the mean weight over heads.
   double Mean(const ScoredRows& scored, std::size_t row) const;
   // Returns the mean from a sum over heads that started with the first head.
   double MeanOfSum(double sum) const {
-    return seeing_count_ == 0 ? 0 : sum / seeing_count_;
+    return seeing_weight_ == 0 ? 0 : sum / seeing_weight_;
   }
   // Returns log(Mean), for SOFTMAX. It is exact even where Mean underflows to
   // 0.
@@ -61,7 +69,8 @@ class Weigher {
  private:
   ActivationKind kind_;
   LogPartitions log_partitions_;
-  double seeing_count_ = 0;  // heads that see something, or all heads
+  ByHead<double> head_weights_;
+  double seeing_weight_ = 0;  // of heads that see something, or of all heads
 };
 
 }  // namespace attendant

@@ -57,6 +57,39 @@ TEST_F(ServerTest, AttendWeighsAndPools) {
   EXPECT_EQ(answer.score_kind(), v1::SCORE_KIND_DOT);
 }
 
+TEST_F(ServerTest, CrowdingLimitsThinOutTheAnswer) {
+  CreateShop();
+  ASSERT_TRUE(
+      Upsert(Parse<v1::BatchUpsertItemsRequest>(
+                 "catalog: 'shop' items { id: 'c' keys { key: 'k' value { "
+                 "floats { values: [1, 1] } } } attributes { key: 'name' value "
+                 "{ string_value: 'Anna' } } }"))
+          .ok());
+  // The logits of a, c and b are 3, 2 and -1.
+  const std::string query =
+      "catalog: 'shop' query { vector { floats { values: [3, -1] } } } "
+      "result_count: 3 ";
+  v1::AttendResponse all;
+  ASSERT_TRUE(Attend(Parse<v1::AttendRequest>(query), &all).ok());
+  ASSERT_EQ(all.items_size(), 3);
+  EXPECT_EQ(all.limit_reason(), v1::LIMIT_REASON_UNSPECIFIED);
+  v1::AttendResponse answer;
+  ASSERT_TRUE(
+      Attend(Parse<v1::AttendRequest>(
+                 query + "crowding_limits { attribute: 'name' max_count: 1 }"),
+             &answer)
+          .ok());
+  ASSERT_EQ(answer.items_size(), 2);
+  EXPECT_EQ(answer.items(0).id(), "a");
+  EXPECT_EQ(answer.items(1).id(), "b");
+  EXPECT_EQ(answer.items(1).weight(), all.items(2).weight());
+  EXPECT_EQ(answer.limit_reason(), v1::LIMIT_REASON_CROWDING);
+  const grpc::Status refused = Attend(Parse<v1::AttendRequest>(
+      query + "crowding_limits { attribute: 'price' max_count: 1 }"));
+  EXPECT_EQ(refused.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+  EXPECT_THAT(refused.error_message(), HasSubstr("crowding_limits[0]."));
+}
+
 TEST_F(ServerTest, HardWeightIsExactlyOne) {
   CreateShop();
   v1::AttendResponse answer;

@@ -196,10 +196,15 @@ TEST(AttendReportTest, OtherScopesAreNoSharesOfTheShortlist) {
               HasSubstr("(exact). The shortlist holds 62.0 %."));
 }
 
-TEST(AttendReportTest, SaysWhenTheCapWasReached) {
+TEST(AttendReportTest, SaysWhatLimitedTheItems) {
   v1::AttendResponse response = TwoItems();
+  EXPECT_THAT(AttendReport(response, {}), Not(HasSubstr("raise")));
   response.set_limit_reason(v1::LIMIT_REASON_RESULT_CAP);
   EXPECT_THAT(AttendReport(response, {}), HasSubstr("raise --results"));
+  response.set_limit_reason(v1::LIMIT_REASON_CROWDING);
+  EXPECT_THAT(AttendReport(response, {}), HasSubstr("raise --shortlist"));
+  response.set_limit_reason(v1::LIMIT_REASON_INDEX);
+  EXPECT_THAT(AttendReport(response, {}), HasSubstr("raise --recall"));
 }
 
 TEST(AttendReportTest, SaysWhenTheMassIsUnknown) {

@@ -35,7 +35,8 @@ class Transcript {
         answer.key_field, answer.scored_count, answer.projected_key_count,
         answer.projected_query_count, answer.eligible_count,
         answer.visited_list_count, answer.complete, answer.results_exact,
-        static_cast<int>(answer.index_kind), answer.result_cap_reached);
+        static_cast<int>(answer.index_kind),
+        static_cast<int>(answer.limit_reason));
     for (const ItemId& id : answer.unknown_example_ids) Say(id);
     for (const HeadAnswer& head : answer.heads) {
       Say(head.key_field, head.temperature, head.log_partition,

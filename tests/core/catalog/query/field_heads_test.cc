@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 #include <optional>
 #include <utility>
@@ -46,8 +47,8 @@ class FieldHeadsTest : public CatalogFixture {
 
   AttendQuery Query() {
     AttendQuery query = VectorQuery({3, 0});
-    query.heads.push_back({"title", std::nullopt, std::nullopt});
-    query.heads.push_back({"text", std::nullopt, std::nullopt});
+    query.heads.push_back({"title", {}, {}, {}});
+    query.heads.push_back({"text", {}, {}, {}});
     query.include_head_weights = true;
     return query;
   }
@@ -85,6 +86,84 @@ TEST_F(FieldHeadsTest, ItemWithoutAKeyWeighsNothingInThatHead) {
     if (ids[i] == "titled") {
       EXPECT_NEAR(item.weight, (std::exp(3) / z_title + 1 / z_text) / 2, 1e-6);
     }
+  }
+}
+
+// The mean over heads, by their weights, of everything that is a mean.
+TEST_F(FieldHeadsTest, HeadsCountByTheirWeights) {
+  AttendQuery query = Query();
+  query.weight_scope = WeightScope::kCatalog;
+  query.result_count = 4;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer even, Ask(query));
+  EXPECT_EQ(even.heads[0].share, 0.5);
+  query.heads[0].weight = 3;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+  EXPECT_EQ(answer.heads[0].share, 0.75);
+  EXPECT_EQ(answer.heads[1].share, 0.25);
+  ASSERT_THAT(answer.items, SizeIs(4));
+  double sum = 0;
+  std::vector<double> pooled(2);
+  for (const AttendedItem& item : answer.items) {
+    EXPECT_NEAR(item.weight,
+                0.75 * item.head_weights[0] + 0.25 * item.head_weights[1],
+                1e-12);
+    EXPECT_EQ(item.head,
+              3 * item.head_weights[0] >= item.head_weights[1] ? 0 : 1);
+    sum += item.weight;
+  }
+  EXPECT_NEAR(sum, 1, 4e-6);  // the rounding of a scan's exponentials
+  for (std::size_t d = 0; d < 2; ++d) {
+    EXPECT_NEAR(
+        answer.pooled_value->values[d],
+        0.75 * answer.heads[0].output[d] + 0.25 * answer.heads[1].output[d],
+        1e-6);
+  }
+  query.result_count = 1;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer one, Ask(query));
+  EXPECT_NEAR(one.returned_mass.value,
+              0.75 * one.heads[0].returned_mass.value +
+                  0.25 * one.heads[1].returned_mass.value,
+              1e-12);
+}
+
+// Draws are from the mean, whether all logits are drawn from or the shortlist.
+TEST_F(FieldHeadsTest, DrawsAreFromTheMeanByWeights) {
+  AttendQuery query = Query();
+  query.heads[1].weight = 1e-9;
+  query.select_kind = SelectKind::kSample;
+  query.result_count = 1;
+  query.seed = 3;
+  for (const WeightScope scope :
+       {WeightScope::kCatalog, WeightScope::kShortlist}) {
+    query.weight_scope = scope;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    const AttendedItem& item = answer.items[0];
+    EXPECT_NEAR(std::exp(*item.log_weight), item.head_weights[0], 1e-6);
+    EXPECT_NEAR(std::exp(*item.log_weight), item.weight, 1e-6);
+  }
+}
+
+TEST_F(FieldHeadsTest, OnlyRatiosOfHeadWeightsMatter) {
+  AttendQuery query = Query();
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer even, Ask(query));
+  for (const double weight : {1e-300, 3.0, 1e300}) {
+    for (QueryHead& head : query.heads) head.weight = weight;
+    ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
+    ASSERT_EQ(IdsOf(answer), IdsOf(even));
+    for (std::size_t i = 0; i < even.items.size(); ++i) {
+      EXPECT_EQ(answer.items[i].weight, even.items[i].weight);
+    }
+  }
+  // A ratio beyond doubles.
+  query.heads[0].weight = 1e300;
+  query.heads[1].weight = 1e-300;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer far, Ask(query));
+  EXPECT_NEAR(far.items[0].weight, far.items[0].head_weights[0], 1e-12);
+  for (const double weight :
+       {0.0, -1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    query.heads[1].weight = weight;
+    EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr("heads[1].weight")));
   }
 }
 
@@ -162,7 +241,7 @@ TEST_F(FieldHeadsTest, EqualWeightsAreInTheOrderOfIds) {
   for (const char* const name : {"a", "b", "c"}) {
     schema.key_fields.push_back(OneFieldSchema(1).key_fields[0]);
     schema.key_fields.back().name = name;
-    query.heads.push_back({name, std::nullopt, std::nullopt});
+    query.heads.push_back({name, {}, {}, {}});
   }
   disk_ = std::make_shared<FakeDisk>();
   OpenCatalog(schema);
@@ -359,9 +438,8 @@ TEST_F(PooledHeadsTest, HeadsOfOtherDimensionsAreNotPooled) {
   Upsert({item});
   AttendQuery query;
   query.heads.push_back(
-      {"title", QueryForm(std::vector<float>{1, 0, 0}), std::nullopt});
-  query.heads.push_back(
-      {"text", QueryForm(std::vector<float>{1, 0}), std::nullopt});
+      {"title", QueryForm(std::vector<float>{1, 0, 0}), {}, {}});
+  query.heads.push_back({"text", QueryForm(std::vector<float>{1, 0}), {}, {}});
   EXPECT_THAT(Ask(query), StatusIs(absl::StatusCode::kInvalidArgument,
                                    HasSubstr("heads[1].key_field")));
   query.omit_pooled_value = true;

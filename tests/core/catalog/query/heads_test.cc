@@ -148,7 +148,7 @@ TEST_F(ModelHeadsTest, MinMassTakesTheFewestItemsByMeanWeight) {
   for (double mass = 0; mass < 0.7; ++fewest) mass += means[fewest];
   EXPECT_THAT(answer.items, SizeIs(fewest));
   EXPECT_GE(answer.returned_mass.value, 0.7);
-  EXPECT_FALSE(answer.result_cap_reached);
+  EXPECT_EQ(answer.limit_reason, LimitReason::kNone);
 }
 
 TEST_F(ModelHeadsTest, SampleDrawsFromTheMeanWeights) {

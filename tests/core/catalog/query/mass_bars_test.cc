@@ -410,7 +410,7 @@ TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {
       if (answer.returned_mass.method == MassMethod::kExact) ++exact;
       const std::size_t smallest = c.SmallestSet(mass);
       if (smallest > 3000) {
-        EXPECT_TRUE(answer.result_cap_reached);
+        EXPECT_EQ(answer.limit_reason, LimitReason::kResultCap);
         continue;
       }
       ++reachable;

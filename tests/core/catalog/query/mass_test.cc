@@ -95,7 +95,8 @@ TEST(MassTest, SharesComeWithTheirInterval) {
   const double root = std::log(2);
   const MassReader masses(
       {{0, std::log(10)}, {5, 0}, {}},
-      {{MassMethod::kBound, -root, root}, {MassMethod::kExact, 0, 0}, {}});
+      {{MassMethod::kBound, -root, root}, {MassMethod::kExact, 0, 0}, {}},
+      {1, 1, 1});
   const LogPartitions part = {{0, std::log(4)}, {5, std::log(0.5)}, {}};
   const Mass mass = masses.InHead(part, 0);
   EXPECT_EQ(mass.method, MassMethod::kBound);
@@ -108,7 +109,7 @@ TEST(MassTest, SharesComeWithTheirInterval) {
   EXPECT_EQ(masses.MeanOf(part).method, MassMethod::kUnknown);
   const MassReader two(
       {{0, std::log(10)}, {5, 0}},
-      {{MassMethod::kBound, -root, root}, {MassMethod::kExact, 0, 0}});
+      {{MassMethod::kBound, -root, root}, {MassMethod::kExact, 0, 0}}, {1, 1});
   const Mass mean = two.MeanOf({part[0], part[1]});
   EXPECT_EQ(mean.method, MassMethod::kEstimate);
   EXPECT_NEAR(mean.value, 0.45, 1e-12);
@@ -336,13 +337,13 @@ TEST_F(GuessedMassTest, MinMassHoldsAtTheGreatestPartition) {
   ASSERT_OK_AND_ASSIGN(const AttendAnswer sure, AskGuessing(query));
   EXPECT_EQ(sure.items.size(), 5U);
   EXPECT_GE(sure.returned_mass.lower_bound, 0.66);
-  EXPECT_FALSE(sure.result_cap_reached);
+  EXPECT_EQ(sure.limit_reason, LimitReason::kNone);
   index_->says = Estimate(1e-6);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer known, AskGuessing(query));
   EXPECT_EQ(known.items.size(), 4U);
   query.result_count = 3;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer capped, AskGuessing(query));
-  EXPECT_TRUE(capped.result_cap_reached);
+  EXPECT_EQ(capped.limit_reason, LimitReason::kResultCap);
   // To return nearly all of the mass, nearly all of it must be known.
   query.min_mass = 0.99;
   ASSERT_OK(AskGuessing(query));

@@ -178,7 +178,7 @@ TEST_F(ScoresTest, AdditiveInHeadsIsNoneForTheIndex) {
                           random.Vector(4)};
   Open(ScoreKind::kAdditive, Named({network}), 5, 50);
   AttendQuery query = Query(RandomFloats(12).Vector(5));
-  query.heads = {{"vec", std::nullopt, std::nullopt}};
+  query.heads = {{"vec", {}, {}, {}}};
   EXPECT_OK(Ask(query));
   query.scan_mode = ScanMode::kIndex;
   EXPECT_THAT(

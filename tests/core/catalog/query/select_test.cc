@@ -48,7 +48,7 @@ TEST_F(SelectTest, MinMassIsTheSmallestSet) {
     EXPECT_THAT(answer.items, SizeIs(size)) << mass;
     // Logits are rounded to floats.
     EXPECT_GE(answer.returned_mass.value, std::min(mass, 1 - 1e-12));
-    EXPECT_FALSE(answer.result_cap_reached);
+    EXPECT_EQ(answer.limit_reason, LimitReason::kNone);
   }
 }
 
@@ -81,11 +81,38 @@ TEST_F(SelectTest, ResultCapEndsMinMassAndIsSaid) {
   query.result_count = 2;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
   EXPECT_THAT(answer.items, SizeIs(2));
-  EXPECT_TRUE(answer.result_cap_reached);
+  EXPECT_EQ(answer.limit_reason, LimitReason::kResultCap);
   EXPECT_NEAR(answer.returned_mass.value, 0.7, 1e-6);
   query.result_count = 4;
   ASSERT_OK_AND_ASSIGN(const AttendAnswer whole, Ask(query));
-  EXPECT_FALSE(whole.result_cap_reached);
+  EXPECT_EQ(whole.limit_reason, LimitReason::kNone);
+}
+
+TEST_F(SelectTest, AnIndexThatFindsFewerItemsSaysSo) {
+  CatalogSchema schema = OneFieldSchema(8);
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
+  OpenCatalog(schema);
+  Upsert(RandomItems(6000, 8, 1));
+  catalog_->AwaitIndexes();
+  AttendQuery query = VectorQuery(std::vector<float>(8, 0.5F));
+  query.result_count = 2000;
+  query.shortlist_count = 2000;
+  query.probe_count = 1;
+  query.scan_mode = ScanMode::kIndex;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer few, Ask(query));
+  EXPECT_LT(few.items.size(), 2000U);
+  EXPECT_EQ(few.limit_reason, LimitReason::kIndex);
+  query.probe_count = std::nullopt;
+  query.scan_mode = ScanMode::kExact;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer all, Ask(query));
+  EXPECT_THAT(all.items, SizeIs(2000));
+  EXPECT_EQ(all.limit_reason, LimitReason::kNone);
+  // No more are eligible.
+  query.result_count = 7000;
+  query.shortlist_count = 7000;
+  ASSERT_OK_AND_ASSIGN(const AttendAnswer whole, Ask(query));
+  EXPECT_THAT(whole.items, SizeIs(6000));
+  EXPECT_EQ(whole.limit_reason, LimitReason::kNone);
 }
 
 TEST_F(SelectTest, MinMassOutOfRangeIsRefused) {
