@@ -297,7 +297,8 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
   EXPECT_EQ(none.exit_status, 0) << none.err;
   EXPECT_THAT(none.out, HasSubstr("Updated 0 items."));
   EXPECT_THAT(none.err, Not(HasSubstr("--state-token")));
-  EXPECT_EQ(RunJson(nothing), json({{"updatedCount", 0}}));
+  EXPECT_EQ(RunJson(nothing),
+            json({{"updatedCount", 0}, {"emptyRowCount", 0}}));
   EXPECT_EQ(Run({"items", "update", "points"}).exit_status, 2);
   EXPECT_EQ(Run({"items", "update", "points", "--set", "name=x"}).exit_status,
             2);
@@ -317,6 +318,45 @@ TEST_F(AttendantCommandTest, AFileChangesPartsOfManyItems) {
   EXPECT_EQ(RunJson({"items", "get", "points",
                      "item3"})["items"][0]["attributes"]["name"]["stringValue"],
             "");
+}
+
+// The server refuses a whole batch for one item without a change.
+TEST_F(AttendantCommandTest, RowsThatChangeNothingAreLeftOut) {
+  CreatePoints();
+  RunJson({"items", "import", "points", "--keys",
+           "key=" + File("keys.npy", NpyBytes(Keys(), 2)), "--ids",
+           File("ids.txt", Ids()), "--attributes",
+           File("before.csv", "id,name\nitem2,red\n")});
+  const auto update = [&](const std::string& name, const std::string& rows) {
+    return std::vector<std::string>{"items", "update", "points", "--attributes",
+                                    File(name, rows)};
+  };
+  const json updated =
+      RunJson(update("rows.csv", "id,name\nitem1,blue\nitem2,\nitem3,green\n"));
+  EXPECT_EQ(updated["updatedCount"], 2);
+  EXPECT_EQ(updated["emptyRowCount"], 1);
+  const json items =
+      RunJson({"items", "get", "points", "item1", "item2", "item3",
+               "--state-token", updated["stateToken"]})["items"];
+  EXPECT_EQ(items[0]["attributes"]["name"]["stringValue"], "blue");
+  EXPECT_EQ(items[1]["attributes"]["name"]["stringValue"], "red");
+  EXPECT_EQ(items[2]["attributes"]["name"]["stringValue"], "green");
+  EXPECT_EQ(RunText(update("rows.jsonl",
+                           "{\"id\": \"item1\", \"name\": null}\n"
+                           "{\"id\": \"item2\", \"name\": \"blue\"}\n"
+                           "{\"id\": \"item3\", \"opaque_value\": \"\"}\n")),
+            "Updated 1 item.\nLeft out 2 rows that change nothing.\n");
+  EXPECT_EQ(RunJson(update("empty.csv", "id,name\nitem1,\n")),
+            json({{"updatedCount", 0}, {"emptyRowCount", 1}}));
+  // More than a batch of them.
+  std::string rows = "id,name\n";
+  for (int i = 0; i < 300; ++i) absl::StrAppend(&rows, "gone", i, ",\n");
+  const json many = RunJson(update("many.csv", rows + "item4,blue\n"));
+  EXPECT_EQ(many["updatedCount"], 1);
+  EXPECT_EQ(many["emptyRowCount"], 300);
+  // Rows are counted as in the file.
+  EXPECT_THAT(Run(update("wrong.csv", rows + "item5,x\ngone,x\n")).err,
+              HasSubstr("then: row 302: no item 'gone' in points"));
 }
 
 // As when a fit is repeated: attributes that it does not know stay.

@@ -73,23 +73,35 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseSetting(
   return std::make_pair(flag.substr(0, split), flag.substr(split + 1));
 }
 
-// Leaves the token out if nothing was written: it is then empty, which no read
-// accepts.
-std::string UpdateJson(const v1::BatchUpdateItemsResponse& response) {
-  if (!response.state_token().empty()) return ToJson(response);
-  const nlohmann::json json = {{"updatedCount", response.updated_count()}};
+// What was updated.
+struct Updated {
+  std::int64_t item_count = 0;
+  std::string state_token;  // empty if nothing was written
+  // Rows of files that were left out; nothing if no file was read.
+  std::optional<std::int64_t> empty_row_count = {};
+};
+
+// Leaves the token out if nothing was written: no read accepts an empty one.
+std::string UpdateJson(const Updated& updated) {
+  nlohmann::ordered_json json = {{"updatedCount", updated.item_count}};
+  if (!updated.state_token.empty()) json["stateToken"] = updated.state_token;
+  if (updated.empty_row_count) json["emptyRowCount"] = *updated.empty_row_count;
   return json.dump(1) + "\n";
 }
 
-void Report(const v1::BatchUpdateItemsResponse& response,
-            const Context& context) {
+void Report(const Updated& updated, const Context& context) {
   if (context.json) {
-    Print(UpdateJson(response));
+    Print(UpdateJson(updated));
     return;
   }
-  Print(absl::StrCat("Updated ", CountOf(response.updated_count(), "item"),
-                     ".\n"));
-  NoteToken(response.state_token());
+  Print(absl::StrCat("Updated ", CountOf(updated.item_count, "item"), ".\n"));
+  if (const std::int64_t count = updated.empty_row_count.value_or(0);
+      count > 0) {
+    Print(absl::StrCat("Left out ", CountOf(count, "row"),
+                       count == 1 ? " that changes" : " that change",
+                       " nothing.\n"));
+  }
+  NoteToken(updated.state_token);
 }
 
 // Returns the request's item for each of the ids, without its id, and puts what
@@ -163,7 +175,14 @@ absl::Status NameUpdated(const absl::Status& status, const std::string& catalog,
   return named;
 }
 
-// Changes the parts of items that the files give.
+// True if the item is nothing but its id, as with a CSV row of empty fields.
+bool ChangesNothing(const v1::Item& item) {
+  return item.attributes().empty() && item.keys().empty() &&
+         !item.has_value() && item.opaque_value().empty();
+}
+
+// Changes the parts of items that the files give. Leaves out rows that change
+// nothing: the server would refuse the whole batch.
 absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
                              const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
@@ -175,47 +194,54 @@ absl::Status UpdateFromFiles(const UpdateItemsFlags& flags,
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto rows, ImportRows::Open(inputs, found.catalog().schema()));
   Progress progress(stderr, "Updating", rows->row_count());
-  v1::BatchUpdateItemsResponse done;
-  std::int64_t first_row = 0;    // of the batch
-  std::vector<std::string> ids;  // of the batch
+  Updated updated;
+  std::int64_t empty_row_count = 0;
+  // The rows of the batch, from 1, and their ids.
+  std::vector<std::int64_t> numbers;
+  std::vector<std::string> ids;
   const absl::Status status = SendInBatches(
       rows->row_count(),
       [&](std::int64_t begin, std::int64_t& end) -> absl::Status {
-        first_row = begin;
+        numbers.clear();
         ids.clear();
         v1::BatchUpdateItemsRequest request;
         request.set_catalog(flags.catalog);
         std::int64_t bytes = 0;
         for (std::int64_t row = begin; row < end; ++row) {
           ATTENDANT_ASSIGN_OR_RETURN(v1::Item item, rows->ReadItem(row));
+          if (ChangesNothing(item)) continue;
           bytes += static_cast<std::int64_t>(item.ByteSizeLong());
           if (row > begin && bytes > ImportOptions().batch_bytes) {
             end = row;
             break;
           }
+          numbers.push_back(row + 1);
           ids.push_back(item.id());
           *request.add_items() = std::move(item);
         }
-        ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                                   client->BatchUpdateItems(request));
-        done.set_updated_count(done.updated_count() + response.updated_count());
-        done.set_state_token(response.state_token());
+        if (!ids.empty()) {
+          ATTENDANT_ASSIGN_OR_RETURN(const auto response,
+                                     client->BatchUpdateItems(request));
+          updated.item_count += response.updated_count();
+          updated.state_token = response.state_token();
+        }
+        // Counted last, since a batch may be sent again in parts.
+        empty_row_count += end - begin - static_cast<std::int64_t>(ids.size());
         progress.Update(end);
         return absl::OkStatus();
       });
   if (!status.ok()) {
     const std::optional<std::size_t> index = ItemIndexOf(status);
+    const bool of_row = index && *index < numbers.size();
     return PrefixField(
         NameUpdated(status, flags.catalog, ids),
         absl::StrCat(
-            "updated ", CountOf(done.updated_count(), "item"), ", then: ",
-            index ? absl::StrCat(
-                        "row ",
-                        first_row + 1 + static_cast<std::int64_t>(*index), ": ")
-                  : ""));
+            "updated ", CountOf(updated.item_count, "item"), ", then: ",
+            of_row ? absl::StrCat("row ", numbers[*index], ": ") : ""));
   }
   progress.Clear();
-  Report(done, context);
+  updated.empty_row_count = empty_row_count;
+  Report(updated, context);
   return absl::OkStatus();
 }
 
@@ -242,7 +268,9 @@ absl::Status UpdateItems(const UpdateItemsFlags& flags,
   if (!response.ok()) {
     return NameUpdated(response.status(), flags.catalog, flags.ids);
   }
-  Report(*response, context);
+  Report({.item_count = response->updated_count(),
+          .state_token = response->state_token()},
+         context);
   return absl::OkStatus();
 }
 
@@ -295,6 +323,8 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
       "  attendant items update shop --from fit/events\n\n"
       "Files change only the parts that they give: with --keys alone, "
       "attributes and values stay.\n"
+      "Rows that give nothing but an id are left out, and counted at the "
+      "end.\n"
       "An update of IDs changes all of them or none; files are sent in batches "
       "of up to 256 items,\n"
       "each all or nothing. An item that does not exist is an error (`items "
