@@ -39,12 +39,6 @@ absl::Duration DelayOf(const google::rpc::RetryInfo& retry_info) {
          absl::Nanoseconds(retry_info.retry_delay().nanos());
 }
 
-void CopyPayloads(const absl::Status& from, absl::Status& to) {
-  from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
-    to.SetPayload(url, payload);
-  });
-}
-
 }  // namespace
 
 absl::Status MessageTooLarge(std::int64_t bytes, std::int64_t most_bytes) {

@@ -96,6 +96,19 @@ std::optional<std::string> ReasonOf(const absl::Status& status) {
   return Payload(status, kReasonUrl);
 }
 
+void CopyPayloads(const absl::Status& from, absl::Status& to) {
+  from.ForEachPayload([&to](absl::string_view url, const absl::Cord& payload) {
+    to.SetPayload(url, payload);
+  });
+}
+
+absl::Status WithMessage(const absl::Status& status,
+                         absl::string_view message) {
+  absl::Status changed(status.code(), message);
+  CopyPayloads(status, changed);
+  return changed;
+}
+
 absl::Status PrefixField(const absl::Status& status, absl::string_view prefix) {
   return ReplacePrefix(status, "", prefix);
 }
@@ -106,10 +119,7 @@ absl::Status ReplacePrefix(const absl::Status& status, absl::string_view from,
   const auto replace = [&](absl::string_view text) {
     return absl::StrCat(to, absl::StripPrefix(text, from));
   };
-  absl::Status replaced(status.code(), replace(status.message()));
-  status.ForEachPayload([&](absl::string_view url, const absl::Cord& payload) {
-    replaced.SetPayload(url, payload);
-  });
+  absl::Status replaced = WithMessage(status, replace(status.message()));
   if (auto field = FieldOf(status)) {
     replaced.SetPayload(kFieldUrl, absl::Cord(replace(*field)));
   }

@@ -67,6 +67,12 @@ std::optional<GotAndWant> GotAndWantOf(const absl::Status& status);
 // Returns the reason attached to the status, or nothing.
 std::optional<std::string> ReasonOf(const absl::Status& status);
 
+// Attaches to `to` what is attached to `from`: field, reason and the like.
+void CopyPayloads(const absl::Status& from, absl::Status& to);
+
+// Returns `status` with another message. What is attached to it stays.
+absl::Status WithMessage(const absl::Status& status, absl::string_view message);
+
 // Returns `status` with `prefix` prepended to its field and its message. Tells
 // where in a larger input a part is wrong, as in "items[3]." + "keys[text]".
 absl::Status PrefixField(const absl::Status& status, absl::string_view prefix);

@@ -7,7 +7,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
@@ -165,14 +164,9 @@ absl::Status NameUpdated(const absl::Status& status, const std::string& catalog,
   if (ReasonOf(status) != "ITEM_NOT_FOUND" || !index || *index >= ids.size()) {
     return NameItem(status, ids);
   }
-  absl::Status named(status.code(),
+  return WithMessage(status,
                      absl::StrCat("no item '", ids[*index], "' in ", catalog,
                                   "; `attendant items import` adds items"));
-  status.ForEachPayload(
-      [&named](absl::string_view url, const absl::Cord& payload) {
-        named.SetPayload(url, payload);
-      });
-  return named;
 }
 
 // True if the item is nothing but its id, as with a CSV row of empty fields.

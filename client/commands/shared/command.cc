@@ -10,7 +10,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "client/api/advice.h"
@@ -86,13 +85,7 @@ void PrintError(absl::string_view message) {
 }
 
 absl::Status WithHint(const absl::Status& status, absl::string_view hint) {
-  absl::Status hinted(status.code(),
-                      absl::StrCat(status.message(), "; ", hint));
-  status.ForEachPayload(
-      [&hinted](absl::string_view url, const absl::Cord& payload) {
-        hinted.SetPayload(url, payload);
-      });
-  return hinted;
+  return WithMessage(status, absl::StrCat(status.message(), "; ", hint));
 }
 
 bool MayAsk() {

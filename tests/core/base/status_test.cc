@@ -85,6 +85,18 @@ absl::Status CheckHalf(int number, bool& reached) {
   return absl::OkStatus();
 }
 
+TEST(StatusTest, AnotherMessageKeepsTheRest) {
+  const absl::Status status = WithMessage(
+      FieldError(absl::StatusCode::kNotFound, "NO_ITEM", "ids[2]", "a", "b"),
+      "no item 'a'");
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kNotFound, "no item 'a'"));
+  EXPECT_THAT(FieldOf(status), Optional(std::string("ids[2]")));
+  EXPECT_THAT(ReasonOf(status), Optional(std::string("NO_ITEM")));
+  ASSERT_TRUE(GotAndWantOf(status).has_value());
+  EXPECT_EQ(GotAndWantOf(status)->want, "b");
+  EXPECT_OK(WithMessage(absl::OkStatus(), "none"));
+}
+
 TEST(StatusTest, MacrosPassOnTheFirstError) {
   ASSERT_OK_AND_ASSIGN(const int quarter, Quarter(12));
   EXPECT_EQ(quarter, 3);
