@@ -211,7 +211,7 @@ int RunCommandLine(int argc, char** argv) {
   app.add_option("--timeout", context.timeout_seconds,
                  "Seconds to wait for each answer; work on snapshots is not "
                  "limited")
-      ->check(CLI::Validator(Accepts(&ParsePositive), ""))
+      ->check(Accepts(&ParsePositive))
       ->capture_default_str();
   app.require_subcommand(1);
   // Global flags may also follow the verb.

@@ -45,7 +45,7 @@ std::string CheckAddress(const std::string& address) {
 void AddConnectionFlags(CLI::App& app, ConnectionFlags& flags) {
   app.add_option("--server", flags.server, "The server as HOST:PORT")
       ->envname("ATTENDANT_SERVER")
-      ->check(CLI::Validator(&CheckAddress, ""))
+      ->check(&CheckAddress)
       ->capture_default_str();
   AddFile(app, "--ca", "ATTENDANT_CA", flags.security.ca_path,
           "Connect with TLS; the server's certificate must be issued by one "

@@ -16,7 +16,7 @@ void RefuseEmptyValues(CLI::App& app, const std::set<std::string>& allowed) {
   for (CLI::Option* option : app.get_options()) {
     const bool takes_value = option->get_items_expected_max() > 0;
     if (takes_value && !allowed.contains(option->get_name())) {
-      option->check(CLI::Validator(&CheckNotEmpty, ""));
+      option->check(&CheckNotEmpty);
     }
   }
   for (CLI::App* command :

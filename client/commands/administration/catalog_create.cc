@@ -233,7 +233,7 @@ void AddCatalogCreateCommand(CLI::App& catalog, Context& context) {
                   "A key field as "
                   "NAME:DIM[:dot|scaled_dot|cosine|bilinear|additive]")
           ->type_name("NAME:DIM")
-          ->check(CLI::Validator(Accepts(&ParseKeyField), ""));
+          ->check(Accepts(&ParseKeyField));
   CLI::Option* from =
       AddRepeated(
           *create, "--from", flags->from,
@@ -251,25 +251,25 @@ void AddCatalogCreateCommand(CLI::App& catalog, Context& context) {
               "An attribute as NAME:TYPE, of type bool, int64, double, string, "
               "string_list or timestamp")
       ->type_name("NAME:TYPE")
-      ->check(CLI::Validator(Accepts(&ParseAttributeField), ""));
+      ->check(Accepts(&ParseAttributeField));
   AddRepeated(*create, "--temperature", flags->temperatures,
               "Default temperature of a field as FIELD=T")
       ->type_name("FIELD=NUMBER")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+      ->check(Accepts(&ParseAssignment));
   AddRepeated(*create, "--combine", flags->combines,
               "How a field combines examples, as "
               "FIELD=sum|sum_over_sqrt_count|unit")
       ->type_name("FIELD=KIND")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+      ->check(Accepts(&ParseAssignment));
   AddRepeated(*create, "--index", flags->indexes,
               "The index of a field as FIELD=auto|flat|ivf|hnsw|lsh|pq")
       ->type_name("FIELD=KIND")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+      ->check(Accepts(&ParseAssignment));
   AddRepeated(*create, "--model", flags->models,
               "The attention model of a field as FIELD=NAME or "
               "FIELD=NAME:VERSION")
       ->type_name("FIELD=NAME")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""));
+      ->check(Accepts(&ParseAssignment));
   AddRepeated(*create, "--keys-on-disk", flags->keys_on_disk,
               "A field whose index keeps the floats of its keys in a file, "
               "which takes about a third of the memory. For auto, ivf and pq")

@@ -126,7 +126,7 @@ void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
   update
       ->add_option("--temperature", flags->temperature,
                    "Default temperature of queries")
-      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+      ->check(Accepts(&ParsePositive));
   update->add_option("--combine", flags->combine, "How examples combine")
       ->check(CLI::IsMember({"sum", "sum_over_sqrt_count", "unit"}));
   update->add_option("--index", flags->index, "The index")
@@ -135,7 +135,7 @@ void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
       ->add_option("--model", flags->model,
                    "The attention model, as NAME or NAME:VERSION, or none. "
                    "The previous model answers until the new one is ready")
-      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+      ->check(Accepts(&ParseModelReference));
   update
       ->add_option("--keys-on-disk", flags->keys_on_disk,
                    "Keep the floats of the index's keys in a file")

@@ -115,7 +115,7 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
       ->add_option("--http", flags->http,
                    "The server's HTTP port as HOST:PORT. Default: the port "
                    "of --server plus 1000")
-      ->check(CLI::Validator(&CheckAddress, ""));
+      ->check(&CheckAddress);
   doctor->add_flag(
       "--no-server", flags->no_server,
       "Don't examine a server, for example before its first start");

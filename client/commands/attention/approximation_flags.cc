@@ -28,13 +28,13 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
                   "of keys rounded up to an even number. Default: one for 64 "
                   "keys")
       ->check(CLI::Range(2, 4096))
-      ->check(CLI::Validator(&CheckEven, ""))
+      ->check(&CheckEven)
       ->needs(lsh)
       ->group(kGroup);
   verb.add_option("--lsh-seed", flags.lsh_seed,
                   "Seed of the random directions that define the buckets")
       ->type_name("INTEGER")
-      ->check(CLI::Validator(Accepts(&ParseInteger), ""))
+      ->check(Accepts(&ParseInteger))
       ->needs(lsh)
       ->capture_default_str()
       ->group(kGroup);
@@ -53,7 +53,7 @@ void AddApproximationFlags(CLI::App& verb, ApproximationFlags& flags) {
   verb.add_option("--linformer-seed", flags.linformer_seed,
                   "Seed of the random combinations")
       ->type_name("INTEGER")
-      ->check(CLI::Validator(Accepts(&ParseInteger), ""))
+      ->check(Accepts(&ParseInteger))
       ->needs(random)
       ->capture_default_str()
       ->group(kGroup);

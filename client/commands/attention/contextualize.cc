@@ -168,12 +168,12 @@ void AddAttentionFlags(CLI::App& verb, ContextualizeFlags& flags) {
               "A multi-head model, NAME or NAME:VERSION; each layer's outputs "
               "are the next one's sequence. Default: the vectors as they are")
       ->type_name("NAME")
-      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+      ->check(Accepts(&ParseModelReference));
   verb.add_option("--score", flags.score, "Default scaled_dot")
       ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
   verb.add_option("--temperature", flags.temperature,
                   "Sharpness: small picks the best, large averages. Default 1")
-      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+      ->check(Accepts(&ParsePositive));
   verb.add_flag("--causal", flags.causal,
                 "Let a token attend only to itself and to tokens before it");
   verb.add_option("--pad", flags.padding,

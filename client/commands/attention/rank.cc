@@ -233,7 +233,7 @@ void AddCandidateFlags(CLI::App& verb, RankFlags& flags) {
                       "Rank the items of highest logit for a query vector "
                       "0.1,0.2,..., without those of history and profile")
           ->type_name("VECTOR")
-          ->check(CLI::Validator(Accepts(&ParseVector), ""))
+          ->check(Accepts(&ParseVector))
           ->excludes(candidate)
           ->excludes(file)
           ->group(kCandidates);
@@ -257,7 +257,7 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
               "What the user did, as ID=TIME, with TIME as 2011-12-09, "
               "2011-12-09T12:50:00Z or seconds since 1970")
       ->type_name("ID=TIME")
-      ->check(CLI::Validator(Accepts(&ParseHistoryEvent), ""))
+      ->check(Accepts(&ParseHistoryEvent))
       ->group(kHistory);
   CLI::Option* history =
       verb.add_option("--history", flags.history,
@@ -280,13 +280,13 @@ void AddHistoryFlags(CLI::App& verb, RankFlags& flags) {
   AddRepeated(verb, "--profile-vector", flags.profile_vectors,
               "A vector that describes the user: 0.1,0.2,...")
       ->type_name("VECTOR")
-      ->check(CLI::Validator(Accepts(&ParseVector), ""))
+      ->check(Accepts(&ParseVector))
       ->group(kHistory);
   verb.add_option("--time", flags.time,
                   "The current time: later events weigh 0. Default: after all "
                   "events")
       ->type_name("TIME")
-      ->check(CLI::Validator(Accepts(&ParseTimeFlag), ""))
+      ->check(Accepts(&ParseTimeFlag))
       ->group(kHistory);
 }
 
@@ -299,13 +299,13 @@ void AddScoreFlags(CLI::App& verb, RankFlags& flags) {
                   "A multi-head model, NAME or NAME:VERSION. Default: keys are "
                   "not projected")
       ->type_name("NAME")
-      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+      ->check(Accepts(&ParseModelReference));
   verb.add_option("--score", flags.score, "Score kind, in place of the field's")
       ->check(CLI::IsMember({"dot", "scaled_dot", "cosine"}));
   verb.add_option("--temperature", flags.temperature,
                   "Sharpness: small picks the best, large averages. Default: "
                   "the field's")
-      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+      ->check(Accepts(&ParsePositive));
   verb.add_option("--activation", flags.activation,
                   "How weights follow from logits. Default softmax")
       ->check(CLI::IsMember({"softmax", "sigmoid", "none"}));

@@ -123,10 +123,10 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
   lsi->add_option("--temperature", flags->temperature,
                   "Use this temperature with dot and sum, without a search "
                   "for score kind, combine kind and temperature")
-      ->check(CLI::Validator(Accepts(&ParsePositive), ""));
+      ->check(Accepts(&ParsePositive));
   lsi->add_option("--field", flags->field, "The key field's name")
       ->type_name("NAME")
-      ->check(CLI::Validator(Accepts(&ParseFieldName), ""))
+      ->check(Accepts(&ParseFieldName))
       ->capture_default_str();
   lsi->footer(
       "Example:\n"

@@ -208,7 +208,7 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->required()
-      ->check(CLI::Validator(Accepts(&ParseWeightedName), ""));
+      ->check(Accepts(&ParseWeightedName));
   text->add_option("--out", flags->out, "The directory to write")
       ->type_name("DIR")
       ->required();
@@ -220,7 +220,7 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
       ->capture_default_str();
   text->add_option("--field", flags->field, "The key field's name")
       ->type_name("NAME")
-      ->check(CLI::Validator(Accepts(&ParseFieldName), ""))
+      ->check(Accepts(&ParseFieldName))
       ->capture_default_str();
   text->footer(
       "Example:\n"

@@ -131,7 +131,7 @@ InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs) {
                              "FIELD=FILE.fvecs, or FIELD=FILE.txt with one row "
                              "per line")
                      ->type_name("FIELD=FILE")
-                     ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+                     ->check(Accepts(&ParseAssignment))
                      ->needs(options.ids);
   command
       .add_option("--values", inputs.values,

@@ -280,14 +280,14 @@ void AddItemsUpdateCommand(CLI::App& items, Context& context) {
               "An attribute as NAME=VALUE: texts, times, numbers, true and "
               "false as they are, a list as [\"a\", \"b\"]")
       ->type_name("NAME=VALUE")
-      ->check(CLI::Validator(Accepts(&ParseSetting), ""))
+      ->check(Accepts(&ParseSetting))
       ->needs(ids);
   AddRepeated(*command, "--unset", flags->unset, "An attribute to remove")
       ->type_name("NAME")
       ->needs(ids);
   AddRepeated(*command, "--key", flags->keys, "A key, as FIELD=0.1,0.2,...")
       ->type_name("FIELD=VECTOR")
-      ->check(CLI::Validator(Accepts(&ParseAssignment), ""))
+      ->check(Accepts(&ParseAssignment))
       ->needs(ids);
   command->add_option("--value", flags->value, "The value, as 0.1,0.2,...")
       ->type_name("VECTOR")

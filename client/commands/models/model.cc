@@ -104,7 +104,7 @@ void AddReference(CLI::App& command, ShowFlags& flags,
                   const std::string& version) {
   command.add_option("NAME", flags.name, "The model, as NAME or NAME:VERSION")
       ->required()
-      ->check(CLI::Validator(Accepts(&ParseModelReference), ""));
+      ->check(Accepts(&ParseModelReference));
   command.add_option("--version", flags.version, version)
       ->check(CLI::PositiveNumber);
 }

@@ -86,11 +86,9 @@ std::vector<CLI::Option*> AddColumnFlags(CLI::App& command,
           ->type_name("NAME")
           ->capture_default_str();
   if (columns.needs_time) {
-    time->check(CLI::Validator(
-        [](const std::string& name) -> std::string {
-          return name.empty() ? "got nothing, want a column" : "";
-        },
-        ""));
+    time->check([](const std::string& name) -> std::string {
+      return name.empty() ? "got nothing, want a column" : "";
+    });
   }
   return {customer, item, time};
 }

@@ -269,7 +269,7 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
                                " item ids. An id that is itself in square "
                                "brackets can't be given here"))
       ->expected(1, kMaxBatchSize)
-      ->check(CLI::Validator(is_plain, ""));
+      ->check(is_plain);
 }
 
 absl::Status NameItem(const absl::Status& status,
