@@ -106,13 +106,13 @@ absl::StatusOr<v1::CreateCatalogRequest> CreateRequest(
   ATTENDANT_RETURN_IF_ERROR(
       SetFields(flags.combines, "--combine", "sum, sum_over_sqrt_count or unit",
                 schema, [](v1::KeyField& field, const std::string& text) {
-                  field.set_combine_kind(CombineKindFromFlag(text));
+                  field.set_combine_kind(FromFlag<v1::CombineKind>(text));
                   return field.combine_kind() != v1::COMBINE_KIND_UNSPECIFIED;
                 }));
   ATTENDANT_RETURN_IF_ERROR(
       SetFields(flags.indexes, "--index", "auto, flat, ivf, hnsw, lsh or pq",
                 schema, [](v1::KeyField& field, const std::string& text) {
-                  field.set_index_kind(IndexKindFromFlag(text));
+                  field.set_index_kind(FromFlag<v1::IndexKind>(text));
                   return field.index_kind() != v1::INDEX_KIND_UNSPECIFIED;
                 }));
   ATTENDANT_RETURN_IF_ERROR(

@@ -89,10 +89,10 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
     field.set_temperature(flags.temperature);
   }
   if (set(!flags.combine.empty(), "combine_kind")) {
-    field.set_combine_kind(CombineKindFromFlag(flags.combine));
+    field.set_combine_kind(FromFlag<v1::CombineKind>(flags.combine));
   }
   if (set(!flags.index.empty(), "index_kind")) {
-    field.set_index_kind(IndexKindFromFlag(flags.index));
+    field.set_index_kind(FromFlag<v1::IndexKind>(flags.index));
   }
   if (set(!flags.model.empty(), "model") && flags.model != "none") {
     ATTENDANT_ASSIGN_OR_RETURN(*field.mutable_model(),

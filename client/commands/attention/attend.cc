@@ -113,7 +113,7 @@ absl::Status SetQuery(const AttendFlags& flags, v1::Query& query) {
   if (!flags.like_file.empty()) {
     ATTENDANT_RETURN_IF_ERROR(ReadExamples(flags.like_file, examples));
   }
-  examples.set_combine_kind(CombineKindFromFlag(flags.combine));
+  examples.set_combine_kind(FromFlag<v1::CombineKind>(flags.combine));
   examples.set_require_all(flags.require_all);
   examples.set_exclude_examples(!flags.include_examples);
   return absl::OkStatus();
@@ -131,8 +131,8 @@ absl::StatusOr<v1::AttendRequest> ToRequest(const AttendFlags& flags) {
     request.set_shortlist_count(flags.shortlist_count);
   }
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
-  request.set_weight_scope(WeightScopeFromFlag(flags.weights));
-  request.set_pool_scope(WeightScopeFromFlag(flags.pool));
+  request.set_weight_scope(FromFlag<v1::WeightScope>(flags.weights));
+  request.set_pool_scope(FromFlag<v1::WeightScope>(flags.pool));
   request.set_omit_pooled_value(flags.pool == "none" ||
                                 (flags.pool.empty() && flags.image_width == 0));
   request.set_include_head_weights(flags.by_head ||

@@ -297,9 +297,9 @@ absl::Status SetChoices(const AttendChoices& choices,
   if (choices.mass_precision != 0) {
     request.set_mass_precision(choices.mass_precision);
   }
-  request.set_mass_method(MassMethodFromFlag(choices.mass_method));
-  request.set_activation_kind(ActivationKindFromFlag(choices.activation));
-  request.set_score_kind(ScoreKindFromFlag(choices.score));
+  request.set_mass_method(FromFlag<v1::MassMethod>(choices.mass_method));
+  request.set_activation_kind(FromFlag<v1::ActivationKind>(choices.activation));
+  request.set_score_kind(FromFlag<v1::ScoreKind>(choices.score));
   if (!choices.model.empty()) {
     ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_model(),
                                ParseModelReference(choices.model));

@@ -67,7 +67,7 @@ absl::StatusOr<v1::ContextualizeRequest> ToRequest(
     ATTENDANT_ASSIGN_OR_RETURN(*request.add_layers(),
                                ParseModelReference(layer));
   }
-  request.set_score_kind(ScoreKindFromFlag(flags.score));
+  request.set_score_kind(FromFlag<v1::ScoreKind>(flags.score));
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
   request.set_causal(flags.causal);
   request.mutable_padding_positions()->Add(flags.padding.begin(),

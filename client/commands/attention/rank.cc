@@ -112,9 +112,9 @@ absl::StatusOr<v1::RankCandidatesRequest> ToRequest(const RankFlags& flags) {
     ATTENDANT_ASSIGN_OR_RETURN(*request.mutable_model(),
                                ParseModelReference(flags.model));
   }
-  request.set_score_kind(ScoreKindFromFlag(flags.score));
+  request.set_score_kind(FromFlag<v1::ScoreKind>(flags.score));
   if (flags.temperature != 0) request.set_temperature(flags.temperature);
-  request.set_activation_kind(ActivationKindFromFlag(flags.activation));
+  request.set_activation_kind(FromFlag<v1::ActivationKind>(flags.activation));
   if (flags.result_count != 0) request.set_result_count(flags.result_count);
   request.set_attribution_count(flags.because_count);
   if (flags.picture.draws_weights()) {

@@ -22,10 +22,9 @@ constexpr int kVersion = 1;
 
 void SetDefaults(const AttentionDefaults& defaults, v1::KeyField& field) {
   // The wire's kinds have the same names as core's.
-  field.set_score_kind(
-      ScoreKindFromFlag(std::string(Name(defaults.score_kind))));
+  field.set_score_kind(FromFlag<v1::ScoreKind>(Name(defaults.score_kind)));
   field.set_combine_kind(
-      CombineKindFromFlag(std::string(Name(defaults.combine_kind))));
+      FromFlag<v1::CombineKind>(Name(defaults.combine_kind)));
   field.set_temperature(defaults.temperature);
 }
 
@@ -81,12 +80,12 @@ absl::StatusOr<Model> ReadModel(const std::string& directory) {
   }
   model.key_field.set_dimension(dim.get<std::int32_t>());
   model.key_field.set_score_kind(
-      ScoreKindFromFlag(TextOf(field, "score_kind")));
+      FromFlag<v1::ScoreKind>(TextOf(field, "score_kind")));
   if (model.key_field.score_kind() == v1::SCORE_KIND_UNSPECIFIED) {
     return malformed("key_field.score_kind");
   }
   model.key_field.set_combine_kind(
-      CombineKindFromFlag(TextOf(field, "combine_kind")));
+      FromFlag<v1::CombineKind>(TextOf(field, "combine_kind")));
   if (model.key_field.combine_kind() == v1::COMBINE_KIND_UNSPECIFIED) {
     return malformed("key_field.combine_kind");
   }
@@ -104,7 +103,7 @@ absl::StatusOr<Model> ReadModel(const std::string& directory) {
     if (!entry.is_object()) return malformed("attributes");
     v1::AttributeField attribute;
     attribute.set_name(TextOf(entry, "name"));
-    attribute.set_type(AttributeTypeFromFlag(TextOf(entry, "type")));
+    attribute.set_type(FromFlag<v1::AttributeType>(TextOf(entry, "type")));
     if (attribute.name().empty() ||
         attribute.type() == v1::ATTRIBUTE_TYPE_UNSPECIFIED) {
       return malformed("attributes");

@@ -18,20 +18,6 @@ std::string OrAny(std::int32_t dimension, absl::string_view any) {
   return dimension == 0 ? std::string(any) : absl::StrCat(dimension);
 }
 
-// Names a kind as the command line and model directories do.
-absl::string_view NameOf(v1::ModelKind kind) {
-  switch (kind) {
-    case v1::MODEL_KIND_MULTI_HEAD:
-      return "multi_head";
-    case v1::MODEL_KIND_BILINEAR:
-      return "bilinear";
-    case v1::MODEL_KIND_ADDITIVE:
-      return "additive";
-    default:
-      return "unknown";
-  }
-}
-
 // Returns "0, symmetric", "1.41" or "-".
 std::string DescribeAsymmetry(const v1::ModelSummary& model) {
   if (!model.has_asymmetry()) return "-";
@@ -68,14 +54,13 @@ absl::Status ListModels(const Context& context) {
           "There are no models. `attendant model import --help` tells how "
           "to make one.\n"};
   for (const v1::ModelSummary& model : all.models()) {
-    listing.table.AddRow({model.name(), absl::StrCat(model.version()),
-                          std::string(NameOf(model.model_kind())),
-                          absl::StrCat(model.head_count()),
-                          absl::StrCat(model.query_dimension()),
-                          absl::StrCat(model.key_dimension()),
-                          OrAny(model.value_dimension(), "any"),
-                          DescribeOutput(model), DescribeAsymmetry(model),
-                          FormatBytes(model.memory_bytes())});
+    listing.table.AddRow(
+        {model.name(), absl::StrCat(model.version()),
+         FlagOf(model.model_kind()), absl::StrCat(model.head_count()),
+         absl::StrCat(model.query_dimension()),
+         absl::StrCat(model.key_dimension()),
+         OrAny(model.value_dimension(), "any"), DescribeOutput(model),
+         DescribeAsymmetry(model), FormatBytes(model.memory_bytes())});
   }
   for (const v1::DamagedModel& damaged : all.damaged_models()) {
     listing.damaged.push_back(damaged.message());
@@ -137,7 +122,7 @@ absl::Status DeleteModel(const ShowFlags& flags, const Context& context) {
 std::string DescribeModel(const v1::ModelSummary& model, const Style& style) {
   std::string text = absl::StrCat(
       style.Bold(Printable(model.name())), "  version ", model.version(), ", ",
-      NameOf(model.model_kind()), ", ", FormatBytes(model.memory_bytes()),
+      FlagOf(model.model_kind()), ", ", FormatBytes(model.memory_bytes()),
       " of weights\n",
       style.Dim(absl::StrCat("created ", FormatTimestamp(model.create_time()))),
       "\n\n");

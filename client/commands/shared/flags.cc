@@ -1,7 +1,5 @@
 #include "client/commands/shared/flags.h"
 
-#include <google/protobuf/descriptor.h>
-
 #include <cmath>
 #include <cstdint>
 
@@ -22,83 +20,46 @@
 namespace attendant {
 namespace {
 
-// A value of a wire enum is named by the prefix and the flag in upper case.
-template <typename Enum>
-Enum FromFlag(absl::string_view prefix, const std::string& flag) {
-  const google::protobuf::EnumValueDescriptor* value =
-      google::protobuf::GetEnumDescriptor<Enum>()->FindValueByName(
-          absl::StrCat(prefix, absl::AsciiStrToUpper(flag)));
-  return value == nullptr ? Enum{} : static_cast<Enum>(value->number());
+// Returns what the names of all values begin with: that of value 0 is the
+// prefix and UNSPECIFIED.
+std::string PrefixOf(const google::protobuf::EnumDescriptor& type) {
+  return std::string(
+      absl::StripSuffix(type.FindValueByNumber(0)->name(), "UNSPECIFIED"));
 }
 
-template <typename Enum>
-std::string ToFlag(absl::string_view prefix, Enum value) {
-  const google::protobuf::EnumValueDescriptor* descriptor =
-      google::protobuf::GetEnumDescriptor<Enum>()->FindValueByNumber(value);
-  if (descriptor == nullptr || value == Enum{}) return "";
-  absl::string_view name = descriptor->name();
-  absl::ConsumePrefix(&name, prefix);
-  return absl::AsciiStrToLower(name);
-}
-
-template <typename Enum>
-std::string AllFlags(absl::string_view prefix) {
+// Returns the names of all values, separated by commas.
+std::string AllFlags(const google::protobuf::EnumDescriptor& type) {
   std::vector<std::string> names;
-  const auto* descriptor = google::protobuf::GetEnumDescriptor<Enum>();
-  for (int i = 0; i < descriptor->value_count(); ++i) {
-    const auto value = static_cast<Enum>(descriptor->value(i)->number());
-    if (value != Enum{}) names.push_back(ToFlag(prefix, value));
+  for (int i = 0; i < type.value_count(); ++i) {
+    const int number = type.value(i)->number();
+    if (number != 0) names.push_back(FlagOfNumber(type, number));
   }
   return absl::StrJoin(names, ", ");
 }
 
-constexpr absl::string_view kScore = "SCORE_KIND_";
-constexpr absl::string_view kCombine = "COMBINE_KIND_";
-constexpr absl::string_view kIndex = "INDEX_KIND_";
-constexpr absl::string_view kScope = "WEIGHT_SCOPE_";
-constexpr absl::string_view kActivation = "ACTIVATION_KIND_";
-constexpr absl::string_view kMassMethod = "MASS_METHOD_";
-constexpr absl::string_view kAttribute = "ATTRIBUTE_TYPE_";
-
 }  // namespace
+
+int NumberFromFlag(const google::protobuf::EnumDescriptor& type,
+                   absl::string_view flag) {
+  const google::protobuf::EnumValueDescriptor* const value =
+      type.FindValueByName(
+          absl::StrCat(PrefixOf(type), absl::AsciiStrToUpper(flag)));
+  return value == nullptr ? 0 : value->number();
+}
+
+std::string FlagOfNumber(const google::protobuf::EnumDescriptor& type,
+                         int number) {
+  const google::protobuf::EnumValueDescriptor* const value =
+      type.FindValueByNumber(number);
+  if (value == nullptr || number == 0) return "";
+  return absl::AsciiStrToLower(
+      absl::StripPrefix(value->name(), PrefixOf(type)));
+}
 
 absl::Status Malformed(absl::string_view flag, absl::string_view want) {
   return absl::InvalidArgumentError(
       absl::StrCat("got '", Brief(flag), "', want ", want));
 }
-
-v1::ScoreKind ScoreKindFromFlag(const std::string& flag) {
-  return FromFlag<v1::ScoreKind>(kScore, flag);
-}
-v1::CombineKind CombineKindFromFlag(const std::string& flag) {
-  return FromFlag<v1::CombineKind>(kCombine, flag);
-}
-v1::IndexKind IndexKindFromFlag(const std::string& flag) {
-  return FromFlag<v1::IndexKind>(kIndex, flag);
-}
-v1::WeightScope WeightScopeFromFlag(const std::string& flag) {
-  return FromFlag<v1::WeightScope>(kScope, flag);
-}
-v1::ActivationKind ActivationKindFromFlag(const std::string& flag) {
-  return FromFlag<v1::ActivationKind>(kActivation, flag);
-}
-v1::AttributeType AttributeTypeFromFlag(const std::string& flag) {
-  return FromFlag<v1::AttributeType>(kAttribute, flag);
-}
-v1::MassMethod MassMethodFromFlag(const std::string& flag) {
-  return FromFlag<v1::MassMethod>(kMassMethod, flag);
-}
-std::string FlagOf(v1::MassMethod method) {
-  return ToFlag(kMassMethod, method);
-}
-std::string FlagOf(v1::ScoreKind kind) { return ToFlag(kScore, kind); }
-std::string FlagOf(v1::CombineKind kind) { return ToFlag(kCombine, kind); }
-std::string FlagOf(v1::IndexKind kind) { return ToFlag(kIndex, kind); }
-std::string FlagOf(v1::WeightScope scope) { return ToFlag(kScope, scope); }
-std::string FlagOf(v1::ActivationKind kind) {
-  return ToFlag(kActivation, kind);
-}
-std::string FlagOf(v1::AttributeType type) { return ToFlag(kAttribute, type); }
 
 absl::StatusOr<v1::KeyField> ParseKeyField(const std::string& flag) {
   const std::vector<std::string> parts = absl::StrSplit(flag, ':');
@@ -111,10 +72,11 @@ absl::StatusOr<v1::KeyField> ParseKeyField(const std::string& flag) {
   field.set_name(parts[0]);
   field.set_dimension(dim);
   if (parts.size() == 3) {
-    field.set_score_kind(ScoreKindFromFlag(parts[2]));
+    field.set_score_kind(FromFlag<v1::ScoreKind>(parts[2]));
     if (field.score_kind() == v1::SCORE_KIND_UNSPECIFIED) {
-      return Malformed(flag, absl::StrCat("a score kind among ",
-                                          AllFlags<v1::ScoreKind>(kScore)));
+      return Malformed(flag,
+                       absl::StrCat("a score kind among ",
+                                    AllFlags(*v1::ScoreKind_descriptor())));
     }
   }
   return field;
@@ -128,11 +90,11 @@ absl::StatusOr<v1::AttributeField> ParseAttributeField(
   }
   v1::AttributeField field;
   field.set_name(parts[0]);
-  field.set_type(AttributeTypeFromFlag(parts[1]));
+  field.set_type(FromFlag<v1::AttributeType>(parts[1]));
   if (field.type() == v1::ATTRIBUTE_TYPE_UNSPECIFIED) {
-    return Malformed(
-        flag,
-        absl::StrCat("a type among ", AllFlags<v1::AttributeType>(kAttribute)));
+    return Malformed(flag,
+                     absl::StrCat("a type among ",
+                                  AllFlags(*v1::AttributeType_descriptor())));
   }
   return field;
 }

@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_CLIENT_COMMANDS_SHARED_FLAGS_H_
 #define ATTENDANT_CLIENT_COMMANDS_SHARED_FLAGS_H_
 
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/generated_enum_reflection.h>
 #include <google/protobuf/timestamp.pb.h>
 
 #include <CLI/CLI.hpp>
@@ -20,23 +22,25 @@
 
 namespace attendant {
 
-// Converts between wire enums and their names in flags and reports, which are
-// in lower case without the prefix. XFromFlag returns UNSPECIFIED for an
-// unknown name; FlagOf returns "" for UNSPECIFIED or an unknown value.
-v1::ScoreKind ScoreKindFromFlag(const std::string& flag);
-v1::CombineKind CombineKindFromFlag(const std::string& flag);
-v1::IndexKind IndexKindFromFlag(const std::string& flag);
-v1::WeightScope WeightScopeFromFlag(const std::string& flag);
-v1::ActivationKind ActivationKindFromFlag(const std::string& flag);
-v1::MassMethod MassMethodFromFlag(const std::string& flag);
-v1::AttributeType AttributeTypeFromFlag(const std::string& flag);
-std::string FlagOf(v1::ScoreKind kind);
-std::string FlagOf(v1::CombineKind kind);
-std::string FlagOf(v1::IndexKind kind);
-std::string FlagOf(v1::WeightScope scope);
-std::string FlagOf(v1::ActivationKind kind);
-std::string FlagOf(v1::MassMethod method);
-std::string FlagOf(v1::AttributeType type);
+// As FromFlag and FlagOf, for numbers of the values of any wire enum.
+int NumberFromFlag(const google::protobuf::EnumDescriptor& type,
+                   absl::string_view flag);
+std::string FlagOfNumber(const google::protobuf::EnumDescriptor& type,
+                         int number);
+
+// Converts between values of a wire enum and their names in flags and reports,
+// which are in lower case without the enum's prefix. FromFlag returns
+// UNSPECIFIED for an unknown name; FlagOf returns "" for UNSPECIFIED or an
+// unknown value.
+template <typename Enum>
+Enum FromFlag(absl::string_view flag) {
+  return static_cast<Enum>(
+      NumberFromFlag(*google::protobuf::GetEnumDescriptor<Enum>(), flag));
+}
+template <typename Enum>
+std::string FlagOf(Enum value) {
+  return FlagOfNumber(*google::protobuf::GetEnumDescriptor<Enum>(), value);
+}
 
 // Returns InvalidArgument "got 'FLAG', want WANT". CLI11 puts the flag's name
 // in front.

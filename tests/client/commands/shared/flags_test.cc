@@ -24,17 +24,19 @@ TEST(ConnectionFlagsTest, AShellTakesThemAsTheyWereGiven) {
 }
 
 TEST(FlagsTest, NamesGoBothWays) {
-  EXPECT_EQ(ScoreKindFromFlag("scaled_dot"), v1::SCORE_KIND_SCALED_DOT);
-  EXPECT_EQ(ScoreKindFromFlag("COSINE"), v1::SCORE_KIND_COSINE);
-  EXPECT_EQ(ScoreKindFromFlag("unspecified"), v1::SCORE_KIND_UNSPECIFIED);
-  EXPECT_EQ(ScoreKindFromFlag("euclid"), v1::SCORE_KIND_UNSPECIFIED);
+  EXPECT_EQ(FromFlag<v1::ScoreKind>("scaled_dot"), v1::SCORE_KIND_SCALED_DOT);
+  EXPECT_EQ(FromFlag<v1::ScoreKind>("COSINE"), v1::SCORE_KIND_COSINE);
+  EXPECT_EQ(FromFlag<v1::ScoreKind>("unspecified"), v1::SCORE_KIND_UNSPECIFIED);
+  EXPECT_EQ(FromFlag<v1::ScoreKind>("euclid"), v1::SCORE_KIND_UNSPECIFIED);
   EXPECT_EQ(FlagOf(v1::SCORE_KIND_SCALED_DOT), "scaled_dot");
   EXPECT_EQ(FlagOf(v1::COMBINE_KIND_SUM_OVER_SQRT_COUNT),
             "sum_over_sqrt_count");
   EXPECT_EQ(FlagOf(v1::WEIGHT_SCOPE_UNSPECIFIED), "");
-  EXPECT_EQ(MassMethodFromFlag("bound"), v1::MASS_METHOD_BOUND);
+  EXPECT_EQ(FlagOf(static_cast<v1::WeightScope>(99)), "");
+  EXPECT_EQ(FlagOf(v1::MODEL_KIND_MULTI_HEAD), "multi_head");
+  EXPECT_EQ(FromFlag<v1::MassMethod>("bound"), v1::MASS_METHOD_BOUND);
   EXPECT_EQ(FlagOf(v1::MASS_METHOD_ESTIMATE), "estimate");
-  EXPECT_EQ(WeightScopeFromFlag(""), v1::WEIGHT_SCOPE_UNSPECIFIED);
+  EXPECT_EQ(FromFlag<v1::WeightScope>(""), v1::WEIGHT_SCOPE_UNSPECIFIED);
 }
 
 TEST(FlagsTest, ParsesKeyFields) {
