@@ -27,15 +27,14 @@ absl::Status SetAlias(const SetFlags& flags, const Context& context) {
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->SetAlias(request));
-  if (context.json) {
-    Print(ToJson(response));
-    return absl::OkStatus();
-  }
   const std::string& previous = response.previous_catalog();
-  Print(absl::StrCat(
-      response.alias().name(), " names ", response.alias().catalog(),
-      previous.empty() ? "" : absl::StrCat(", and named ", previous), ".\n"));
-  return absl::OkStatus();
+  return Show(
+      response,
+      absl::StrCat(
+          response.alias().name(), " names ", response.alias().catalog(),
+          previous.empty() ? "" : absl::StrCat(", and named ", previous),
+          ".\n"),
+      context);
 }
 
 absl::Status ListAliases(const Context& context) {
@@ -60,10 +59,9 @@ absl::Status DeleteAlias(const std::string& alias, const Context& context) {
   request.set_alias(alias);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->DeleteAlias(request));
-  Print(context.json
-            ? ToJson(response)
-            : absl::StrCat("Deleted alias ", alias, "; its catalog stays.\n"));
-  return absl::OkStatus();
+  return Show(response,
+              absl::StrCat("Deleted alias ", alias, "; its catalog stays.\n"),
+              context);
 }
 
 void AddSet(CLI::App& alias, Context& context) {
@@ -87,9 +85,7 @@ void AddSet(CLI::App& alias, Context& context) {
       "thus switch without an error to a catalog that was built or restored "
       "in\n"
       "addition to the one in use, and back as quickly.");
-  set->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return SetAlias(*flags, c); });
-  });
+  SetVerb(*set, context, flags, &SetAlias);
 }
 
 }  // namespace
@@ -112,9 +108,7 @@ void AddAliasCommands(CLI::App& app, Context& context) {
       alias->add_subcommand("delete", "Delete an alias; its catalog stays");
   remove->add_option("ALIAS", *deleted, "The alias")->required();
   remove->footer("Example:\n  attendant alias delete shop");
-  remove->final_callback([deleted, &context] {
-    context.Run([&](const Context& c) { return DeleteAlias(*deleted, c); });
-  });
+  SetVerb(*remove, context, deleted, &DeleteAlias);
 }
 
 }  // namespace attendant

@@ -48,11 +48,10 @@ absl::Status Describe(const std::string& name, const Context& context) {
   v1::GetCatalogRequest request;
   request.set_name(name);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetCatalog(request));
-  Print(context.json
-            ? ToJson(response)
-            : absl::StrCat(DescribeCatalog(response.catalog(), context.style),
-                           DescribeServer(response.server_memory())));
-  return absl::OkStatus();
+  return Show(response,
+              absl::StrCat(DescribeCatalog(response.catalog(), context.style),
+                           DescribeServer(response.server_memory())),
+              context);
 }
 
 struct DeleteCatalogFlags {
@@ -86,9 +85,8 @@ absl::Status DeleteCatalog(const DeleteCatalogFlags& flags,
   request.set_name(name);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->DeleteCatalog(request));
-  Print(context.json ? ToJson(response)
-                     : absl::StrCat("Deleted ", name, " and its items.\n"));
-  return absl::OkStatus();
+  return Show(response, absl::StrCat("Deleted ", name, " and its items.\n"),
+              context);
 }
 
 void AddDescribe(CLI::App& catalog, Context& context) {
@@ -97,9 +95,7 @@ void AddDescribe(CLI::App& catalog, Context& context) {
       "describe", "Show schema, counts, indexes and warnings");
   describe->add_option("NAME", *name, "The catalog's name")->required();
   describe->footer("Example:\n  attendant catalog describe shop");
-  describe->final_callback([name, &context] {
-    context.Run([&](const Context& c) { return Describe(*name, c); });
-  });
+  SetVerb(*describe, context, name, &Describe);
 }
 
 void AddDelete(CLI::App& catalog, Context& context) {
@@ -110,9 +106,7 @@ void AddDelete(CLI::App& catalog, Context& context) {
   command->add_flag("--yes", flags->yes,
                     "Don't ask for confirmation, as is done on a terminal");
   command->footer("Example:\n  attendant catalog delete shop");
-  command->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return DeleteCatalog(*flags, c); });
-  });
+  SetVerb(*command, context, flags, &DeleteCatalog);
 }
 
 }  // namespace

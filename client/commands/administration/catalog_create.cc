@@ -211,15 +211,14 @@ absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->CreateCatalog(request));
   if (!response.created()) WarnOfNotApplied(request, response.catalog());
-  if (context.json) {
-    Print(ToJson(response));
-    return absl::OkStatus();
-  }
-  Print(response.created() ? "Created.\n\n"
-                           : "It was there already with the same schema, and "
-                             "keeps its defaults and text encoders.\n\n");
-  Print(DescribeCatalog(response.catalog(), context.style));
-  return absl::OkStatus();
+  return Show(
+      response,
+      absl::StrCat(response.created()
+                       ? "Created.\n\n"
+                       : "It was there already with the same schema, and keeps "
+                         "its defaults and text encoders.\n\n",
+                   DescribeCatalog(response.catalog(), context.style)),
+      context);
 }
 
 }  // namespace

@@ -110,9 +110,8 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
   const auto response = client->UpdateCatalog(request);
   if (!response.ok())
     return ErrorOfField(response.status(), flags, request, *client);
-  Print(context.json ? ToJson(*response)
-                     : DescribeCatalog(response->catalog(), context.style));
-  return absl::OkStatus();
+  return Show(*response, DescribeCatalog(response->catalog(), context.style),
+              context);
 }
 
 }  // namespace

@@ -124,9 +124,7 @@ void AddDoctorCommand(CLI::App& app, Context& context) {
       "  attendant doctor --data-dir /var/lib/attendant\n"
       "  attendant doctor --no-server --json\n\n"
       "Exit status 1 if something does not work. Warnings don't count.");
-  doctor->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return Examine(*flags, c); });
-  });
+  SetVerb(*doctor, context, flags, &Examine);
 }
 
 }  // namespace attendant

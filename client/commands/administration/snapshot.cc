@@ -69,13 +69,6 @@ std::string Describe(const v1::StoredSnapshot& snapshot) {
                       CountOf(snapshot.file_count(), "file"));
 }
 
-// Prints the reply as JSON, or the text and a line end.
-absl::Status Show(const google::protobuf::Message& response,
-                  const std::string& text, const Context& context) {
-  Print(context.json ? ToJson(response) : absl::StrCat(text, "\n"));
-  return absl::OkStatus();
-}
-
 absl::Status CreateSnapshot(const Names& names, const Context& context) {
   const auto request = RequestFor<v1::CreateSnapshotRequest>(names);
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
@@ -86,7 +79,7 @@ absl::Status CreateSnapshot(const Names& names, const Context& context) {
   const v1::StoredSnapshot& snapshot = response.snapshot();
   return Show(response,
               absl::StrCat("Stored ", snapshot.name(), " of ",
-                           snapshot.catalog(), ": ", Describe(snapshot), "."),
+                           snapshot.catalog(), ": ", Describe(snapshot), ".\n"),
               context);
 }
 
@@ -99,7 +92,7 @@ absl::Status Verify(const Names& names, const Context& context) {
       }));
   return Show(response,
               absl::StrCat(names.name,
-                           " is whole: ", Describe(response.snapshot()), "."),
+                           " is whole: ", Describe(response.snapshot()), ".\n"),
               context);
 }
 
@@ -115,7 +108,7 @@ absl::Status Restore(const Names& names, const Context& context) {
       response,
       absl::StrCat("Restored ", names.name, " as catalog ", names.other,
                    ", with ", CountOf(response.catalog().item_count(), "item"),
-                   "."),
+                   ".\n"),
       context);
 }
 
@@ -124,7 +117,7 @@ absl::Status DeleteSnapshot(const Names& names, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->DeleteSnapshot(request));
-  return Show(response, absl::StrCat("Deleted snapshot ", names.name, "."),
+  return Show(response, absl::StrCat("Deleted snapshot ", names.name, ".\n"),
               context);
 }
 
@@ -223,7 +216,7 @@ absl::Status Import(const Names& names, const Context& context) {
   const v1::StoredSnapshot& snapshot = response.snapshot();
   return Show(response,
               absl::StrCat("Imported ", snapshot.name(), " of ",
-                           snapshot.catalog(), ": ", Describe(snapshot), "."),
+                           snapshot.catalog(), ": ", Describe(snapshot), ".\n"),
               context);
 }
 
@@ -234,9 +227,7 @@ CLI::App* AddVerb(CLI::App& snapshot, Context& context, const std::string& verb,
                   const std::string& description, Verb action,
                   const std::shared_ptr<Names>& names) {
   CLI::App* command = snapshot.add_subcommand(verb, description);
-  command->final_callback([names, action, &context] {
-    context.Run([&](const Context& c) { return action(*names, c); });
-  });
+  SetVerb(*command, context, names, action);
   return command;
 }
 
@@ -277,9 +268,7 @@ void AddListSnapshots(CLI::App& snapshot, Context& context) {
   list->add_option("CATALOG", *catalog,
                    "List only this catalog's. Default: all");
   list->footer("Example:\n  attendant snapshot list shop");
-  list->final_callback([catalog, &context] {
-    context.Run([&](const Context& c) { return ListSnapshots(*catalog, c); });
-  });
+  SetVerb(*list, context, catalog, &ListSnapshots);
 }
 
 void AddRestore(CLI::App& snapshot, Context& context) {

@@ -134,9 +134,7 @@ void AddFitLsiCommand(CLI::App& fit, Context& context) {
       "  attendant catalog create shop --from fit/events\n"
       "  attendant items import shop --from fit/events\n"
       "  attendant attend shop --like 85123A");
-  lsi->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return FitLsiCommand(*flags, c); });
-  });
+  SetVerb(*lsi, context, flags, &FitLsiCommand);
 }
 
 }  // namespace attendant

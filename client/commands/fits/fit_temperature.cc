@@ -362,10 +362,7 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       "printed, with the command that brings it back. Fewer than 20 choices "
       "set\n"
       "no temperature.");
-  temperature->final_callback([flags, &context] {
-    context.Run(
-        [&](const Context& c) { return FitTemperatureCommand(*flags, c); });
-  });
+  SetVerb(*temperature, context, flags, &FitTemperatureCommand);
 }
 
 }  // namespace attendant

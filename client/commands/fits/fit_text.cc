@@ -230,9 +230,7 @@ void AddFitTextCommand(CLI::App& fit, Context& context) {
       "  attendant items import shop --from fit/text\n"
       "  attendant attend shop --text 'alarm clock' --show name\n\n"
       "The texts become string attributes of the items.");
-  text->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return FitTextCommand(*flags, c); });
-  });
+  SetVerb(*text, context, flags, &FitTextCommand);
 }
 
 }  // namespace attendant

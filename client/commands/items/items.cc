@@ -171,9 +171,7 @@ void AddGet(CLI::App& items, Context& context) {
   AddItemIds(*get, flags->ids)->required();
   AddTokenFlag(*get, flags->token);
   get->footer("Example:\n  attendant items get shop 85123A 71053");
-  get->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return Get(*flags, c); });
-  });
+  SetVerb(*get, context, flags, &Get);
 }
 
 void AddListItems(CLI::App& items, Context& context) {
@@ -193,9 +191,7 @@ void AddListItems(CLI::App& items, Context& context) {
       "Examples:\n"
       "  attendant items list shop --page-size 20\n"
       "  attendant items list shop --all --json | jq '.items[].id'");
-  list->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return ListItems(*flags, c); });
-  });
+  SetVerb(*list, context, flags, &ListItems);
 }
 
 }  // namespace

@@ -33,18 +33,15 @@ absl::Status DeleteByIds(const DeleteFlags& flags, const Context& context) {
   }
   const auto response = client->BatchDeleteItems(request);
   if (!response.ok()) return NameItem(response.status(), flags.ids);
-  if (context.json) {
-    Print(ToJson(*response));
-    return absl::OkStatus();
-  }
-  Print(absl::StrCat("Deleted ", CountOf(response->deleted_count(), "item"),
-                     response->missing_count() == 0
-                         ? ""
-                         : absl::StrCat("; ", response->missing_count(),
-                                        " not in the catalog"),
-                     ".\n"));
-  NoteToken(response->state_token());
-  return absl::OkStatus();
+  return Show(
+      *response,
+      absl::StrCat("Deleted ", CountOf(response->deleted_count(), "item"),
+                   response->missing_count() == 0
+                       ? ""
+                       : absl::StrCat("; ", response->missing_count(),
+                                      " not in the catalog"),
+                   ".\n"),
+      context, response->state_token());
 }
 
 absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
@@ -64,14 +61,10 @@ absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
   request.set_request_id(flags.request_id);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response,
                              client->DeleteMatchingItems(request));
-  if (context.json) {
-    Print(ToJson(response));
-    return absl::OkStatus();
-  }
-  Print(absl::StrCat(flags.dry_run ? "Would delete " : "Deleted ",
-                     CountOf(response.deleted_count(), "item"), ".\n"));
-  if (!flags.dry_run) NoteToken(response.state_token());
-  return absl::OkStatus();
+  return Show(response,
+              absl::StrCat(flags.dry_run ? "Would delete " : "Deleted ",
+                           CountOf(response.deleted_count(), "item"), ".\n"),
+              context, flags.dry_run ? "" : response.state_token());
 }
 
 }  // namespace

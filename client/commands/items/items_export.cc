@@ -80,9 +80,7 @@ void AddItemsExportCommand(CLI::App& items, Context& context) {
       "or not. A snapshot (`attendant snapshot export`) holds one moment, with "
       "models and\n"
       "settings.");
-  command->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return Export(*flags, c); });
-  });
+  SetVerb(*command, context, flags, &Export);
 }
 
 }  // namespace attendant

@@ -80,9 +80,8 @@ absl::Status ShowModel(const ShowFlags& flags, const Context& context) {
   request.mutable_model()->set_name(flags.name);
   if (flags.version != 0) request.mutable_model()->set_version(flags.version);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->GetModel(request));
-  Print(context.json ? ToJson(response)
-                     : DescribeModel(response.summary(), context.style));
-  return absl::OkStatus();
+  return Show(response, DescribeModel(response.summary(), context.style),
+              context);
 }
 
 void AddReference(CLI::App& command, ShowFlags& flags,
@@ -111,10 +110,10 @@ absl::Status DeleteModel(const ShowFlags& flags, const Context& context) {
   request.set_name(flags.name);
   request.set_version(flags.version);
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->DeleteModel(request));
-  Print(context.json ? ToJson(response)
-                     : absl::StrCat("Deleted version ", flags.version, " of ",
-                                    flags.name, ".\n"));
-  return absl::OkStatus();
+  return Show(response,
+              absl::StrCat("Deleted version ", flags.version, " of ",
+                           flags.name, ".\n"),
+              context);
 }
 
 }  // namespace
@@ -160,13 +159,10 @@ absl::Status StoreModel(v1::AttentionModel model, const std::string& name,
   request.mutable_probes()->Add(probes.begin(), probes.end());
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(const auto response, client->CreateModel(request));
-  if (context.json) {
-    Print(ToJson(response));
-  } else {
-    Print("Stored.\n\n");
-    Print(DescribeModel(response.model(), context.style));
-  }
-  return absl::OkStatus();
+  return Show(response,
+              absl::StrCat("Stored.\n\n",
+                           DescribeModel(response.model(), context.style)),
+              context);
 }
 
 void AddModelCommands(CLI::App& app, Context& context) {

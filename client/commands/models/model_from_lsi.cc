@@ -47,9 +47,7 @@ void AddModelFromLsiCommand(CLI::App& model, Context& context) {
       "  attendant fit lsi ratings.csv --rating-column rating \\\n"
       "      --time-column '' --dim 2 --temperature 1 --out fit/films\n"
       "  attendant model from-lsi fit/films --name films");
-  from_lsi->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return FromLsi(*flags, c); });
-  });
+  SetVerb(*from_lsi, context, flags, &FromLsi);
 }
 
 }  // namespace attendant

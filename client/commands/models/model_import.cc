@@ -128,9 +128,7 @@ void AddModelImportCommand(CLI::App& model, Context& context) {
       "  attendant model import text model.safetensors --heads 8 \\\n"
       "      --prefix encoder.layers.0.self_attn. --probe row.json\n"
       "  attendant model import toy W_Q_1.npy W_K_1.npy W_V_1.npy W_O.npy");
-  verb->final_callback([flags, &context] {
-    context.Run([&](const Context& c) { return Import(*flags, c); });
-  });
+  SetVerb(*verb, context, flags, &Import);
 }
 
 }  // namespace attendant

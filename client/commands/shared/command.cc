@@ -125,6 +125,18 @@ std::string ToJsonWithout(const google::protobuf::Message& reply,
   return absl::StrCat(json.dump(1), "\n");
 }
 
+absl::Status Show(const google::protobuf::Message& reply,
+                  absl::string_view text, const Context& context,
+                  absl::string_view token) {
+  if (context.json) {
+    Print(ToJson(reply));
+  } else {
+    Print(text);
+    NoteToken(token);
+  }
+  return absl::OkStatus();
+}
+
 void PrintList(const google::protobuf::Message& all, const Listing& listing,
                const Context& context) {
   if (context.json) {

@@ -52,6 +52,17 @@ class Context {
   int exit_status_ = kExitOk;
 };
 
+// Makes `command` run a verb with its flags once they are parsed. `context`
+// must outlive it.
+template <typename Flags>
+void SetVerb(CLI::App& command, Context& context,
+             const std::shared_ptr<Flags>& flags,
+             absl::Status (*verb)(const Flags&, const Context&)) {
+  command.final_callback([flags, verb, &context] {
+    context.Run([&](const Context& c) { return verb(*flags, c); });
+  });
+}
+
 // Writes `text` to standard output.
 void Print(absl::string_view text);
 // Returns true if Print has written anything.
@@ -81,6 +92,12 @@ std::string ToJson(const google::protobuf::Message& message);
 // were not requested: as they are empty, the item would seem to have none.
 std::string ToJsonWithout(const google::protobuf::Message& reply,
                           const std::vector<std::string>& not_asked_for);
+
+// Ends a verb: prints the reply as JSON, or the text and, if the reply is to a
+// write, notes its state token. Returns OK.
+absl::Status Show(const google::protobuf::Message& reply,
+                  absl::string_view text, const Context& context,
+                  absl::string_view token = {});
 
 // A list as people read it.
 struct Listing {
