@@ -56,9 +56,7 @@ void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
     std::fflush(stdout);
   }
   PrintError(MessageWithAdvice(status));
-  exit_status_ = ReasonOf(status) == kUsageReason ? kExitUsage
-                 : IsUnreachable(status)          ? kExitUnreachable
-                                                  : kExitRefused;
+  exit_status_ = ExitStatusOf(status);
 }
 
 void Print(absl::string_view text) {

@@ -15,16 +15,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "client/api/client.h"
+#include "client/api/exit_status.h"
 #include "client/flags/connection_flags.h"
 #include "client/format/text.h"
 
 namespace attendant {
-
-// Exit statuses of `attendant`.
-inline constexpr int kExitOk = 0;
-inline constexpr int kExitRefused = 1;      // the server or the data refused
-inline constexpr int kExitUsage = 2;        // the command line is wrong
-inline constexpr int kExitUnreachable = 3;  // no server that speaks
 
 // The width of a bar and of a wide column of a table, in terminal columns.
 inline constexpr int kBarWidth = 20;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/api/error_json.h"
+#include "client/api/exit_status.h"
 #include "client/flags/empty_values.h"
 #include "client/flags/help_format.h"
 #include "client/load/requests/requests.h"
@@ -283,7 +284,7 @@ std::variant<LoadCommand, int> ParseLoadCommand(int argc,
     }
     std::cerr << "attendant-load: " << error.what()
               << "\nTry `attendant-load --help`.\n";
-    return kUsage;
+    return kExitUsage;
   }
   if (prepare->parsed()) {
     prepare_options.catalog = command.load.requests.catalog;

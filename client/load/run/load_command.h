@@ -12,8 +12,6 @@
 
 namespace attendant {
 
-enum ExitStatus { kOk = 0, kFailed = 1, kUsage = 2, kUnreachable = 3 };
-
 // How a load is reported and judged.
 struct OutputOptions {
   bool json = false;

@@ -1,4 +1,5 @@
 // attendant-load: measures throughput, latency and recall.
+#include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +14,7 @@
 #include "client/api/advice.h"
 #include "client/api/client.h"
 #include "client/api/error_json.h"
+#include "client/api/exit_status.h"
 #include "client/files/output.h"
 #include "client/flags/connection_flags.h"
 #include "client/format/progress.h"
@@ -35,9 +37,7 @@ int Report(const absl::Status& status, const OutputOptions& output) {
                     ? "; `attendant-load prepare --catalog NAME` makes one"
                     : "")
             << "\n";
-  return ReasonOf(status) == kUsageReason ? kUsage
-         : IsUnreachable(status)          ? kUnreachable
-                                          : kFailed;
+  return ExitStatusOf(status);
 }
 
 std::atomic<bool> interrupted = false;
@@ -61,12 +61,13 @@ void CatchInterrupts() {
 
 int Fail(const std::string& why) {
   std::cerr << "attendant-load: " << why << "\n";
-  return kFailed;
+  return kExitRefused;
 }
 
 // Returns the exit status of a load whose report was printed. Says why it is
 // not 0, unless the report does.
-int ExitStatusOf(const LoadReport& report, std::optional<double> min_recall) {
+int ExitStatusOfLoad(const LoadReport& report,
+                     std::optional<double> min_recall) {
   if (report.result.total.request_count() == 0) {
     return Fail("no request was answered in time");
   }
@@ -75,7 +76,7 @@ int ExitStatusOf(const LoadReport& report, std::optional<double> min_recall) {
                              report.verify->first_failure.message()));
   }
   if (report.result.total.failed_count() + report.result.unsent_count > 0) {
-    return kFailed;
+    return kExitRefused;
   }
   if (report.writes && !report.writes->status.ok()) {
     return Report(report.writes->status, {});
@@ -94,7 +95,7 @@ int ExitStatusOf(const LoadReport& report, std::optional<double> min_recall) {
     return Fail(absl::StrCat("recall ", report.verify->mean_recall,
                              " is below --min-recall ", *min_recall));
   }
-  return kOk;
+  return kExitOk;
 }
 
 int LoadMain(LoadOptions options, const OutputOptions& output) {
@@ -102,7 +103,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
     auto queries = ReadQueries(options.queries_path);
     if (!queries.ok()) {
       Report(queries.status(), output);
-      return kUsage;
+      return kExitUsage;
     }
     options.requests.queries = *std::move(queries);
   }
@@ -128,7 +129,7 @@ int LoadMain(LoadOptions options, const OutputOptions& output) {
         WriteFile(output.html_path, HtmlReport(*report));
     if (!written.ok()) return Report(written, {});
   }
-  return ExitStatusOf(*report, output.min_recall);
+  return ExitStatusOfLoad(*report, output.min_recall);
 }
 
 int PrepareMain(const Client::Options& to_client, const LoadCommand& command) {
@@ -160,7 +161,7 @@ int PrepareMain(const Client::Options& to_client, const LoadCommand& command) {
                                    {"itemsPerSecond", items_per_second}};
     if (command.wait_index) json["indexSeconds"] = index_s;
     std::cout << json.dump(2) << "\n";
-    return kOk;
+    return kExitOk;
   }
   std::cout << absl::StrFormat(
       "made and imported %s items in %.2f s: %s a second\n",
@@ -169,7 +170,7 @@ int PrepareMain(const Client::Options& to_client, const LoadCommand& command) {
   if (command.wait_index) {
     std::cout << absl::StrFormat("index ready %.2f s later\n", index_s);
   }
-  return kOk;
+  return kExitOk;
 }
 
 int Main(int argc, char** argv) {
@@ -202,5 +203,5 @@ int main(int argc, char** argv) {
   // ferror tells of earlier writes, which happen when the buffer is full.
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_status;
   std::fputs("attendant-load: standard output can't be written\n", stderr);
-  return std::max<int>(exit_status, attendant::kFailed);
+  return std::max(exit_status, attendant::kExitRefused);
 }
