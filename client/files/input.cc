@@ -105,24 +105,12 @@ absl::StatusOr<bool> LineReader::Next(std::string& line) {
   return true;
 }
 
-RandomFile::Descriptor::Descriptor(Descriptor&& other) noexcept
-    : fd(std::exchange(other.fd, -1)) {}
-
-RandomFile::Descriptor& RandomFile::Descriptor::operator=(
-    Descriptor&& other) noexcept {
-  std::swap(fd, other.fd);
-  return *this;
-}
-
-RandomFile::Descriptor::~Descriptor() {
-  if (fd >= 0) close(fd);
-}
-
 absl::StatusOr<RandomFile> RandomFile::Open(const std::string& path) {
-  Descriptor descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (descriptor.fd < 0) return SystemError(errno, path);
+  FileDescriptor descriptor(
+      open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (!descriptor.valid()) return SystemError(errno, path);
   struct stat status {};
-  if (fstat(descriptor.fd, &status) != 0) return SystemError(errno, path);
+  if (fstat(descriptor.get(), &status) != 0) return SystemError(errno, path);
   if (!S_ISREG(status.st_mode)) return FileError(path, "not a regular file");
   return RandomFile(path, std::move(descriptor), status.st_size);
 }
@@ -132,7 +120,7 @@ absl::Status RandomFile::ReadAt(std::int64_t offset,
   std::size_t done = 0;
   while (done < buffer.size()) {
     const ssize_t count =
-        pread(descriptor_.fd, buffer.data() + done, buffer.size() - done,
+        pread(descriptor_.get(), buffer.data() + done, buffer.size() - done,
               offset + static_cast<std::int64_t>(done));
     if (count < 0 && errno == EINTR) continue;
     if (count < 0) return SystemError(errno, path_);

@@ -11,6 +11,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/file_descriptor.h"
 
 namespace attendant {
 
@@ -87,20 +88,13 @@ class RandomFile {
   const std::string& path() const { return path_; }
 
  private:
-  struct Descriptor {
-    explicit Descriptor(int number) : fd(number) {}
-    Descriptor(Descriptor&& other) noexcept;
-    Descriptor& operator=(Descriptor&& other) noexcept;
-    ~Descriptor();
-    int fd;
-  };
-  RandomFile(std::string path, Descriptor descriptor, std::int64_t size)
+  RandomFile(std::string path, FileDescriptor descriptor, std::int64_t size)
       : path_(std::move(path)),
         descriptor_(std::move(descriptor)),
         size_(size) {}
 
   std::string path_;
-  Descriptor descriptor_;
+  FileDescriptor descriptor_;
   std::int64_t size_;
 };
 

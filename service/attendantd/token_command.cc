@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/status.h"
 #include "service/attendantd/flags.h"
 #include "service/security/token_table.h"
@@ -55,28 +56,23 @@ class LockedFile {
       : path_(path),
         file_(open(path.c_str(), O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC,
                    0600)) {}
-  ~LockedFile() {
-    if (file_ >= 0) close(file_);
-  }
-  LockedFile(const LockedFile&) = delete;
-  LockedFile& operator=(const LockedFile&) = delete;
 
   absl::Status Lock() {
-    return file_ >= 0 && flock(file_, LOCK_EX) == 0 ? absl::OkStatus()
-                                                    : Failure(errno);
+    return file_.valid() && flock(file_.get(), LOCK_EX) == 0 ? absl::OkStatus()
+                                                             : Failure(errno);
   }
 
   // Writes with a single append, so that the file keeps its owner and a server
   // sees either the whole line or nothing.
   absl::Status Append(const std::string& line) {
-    const off_t end = lseek(file_, 0, SEEK_END);
-    const ssize_t written = write(file_, line.data(), line.size());
+    const off_t end = lseek(file_.get(), 0, SEEK_END);
+    const ssize_t written = write(file_.get(), line.data(), line.size());
     const bool is_whole = written == static_cast<ssize_t>(line.size());
-    if (is_whole && fsync(file_) == 0) return absl::OkStatus();
+    if (is_whole && fsync(file_.get()) == 0) return absl::OkStatus();
     // A short write sets no errno: the disk is full.
     const bool is_short = written >= 0 && !is_whole;
     const absl::Status failure = Failure(is_short ? ENOSPC : errno);
-    if (ftruncate(file_, end) == 0) return failure;
+    if (ftruncate(file_.get(), end) == 0) return failure;
     return absl::Status(
         failure.code(),
         absl::StrCat(failure.message(), "; remove its last, incomplete line"));
@@ -88,7 +84,7 @@ class LockedFile {
   }
 
   const std::string path_;
-  const int file_;
+  const FileDescriptor file_;
 };
 
 absl::Status AddToken(const TokenFlags& flags) {

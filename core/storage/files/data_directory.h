@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "core/base/file_descriptor.h"
 #include "core/storage/files/files.h"
 
 namespace attendant {

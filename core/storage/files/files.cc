@@ -2,7 +2,6 @@
 
 #include <rocksdb/file_system.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -108,15 +107,6 @@ absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count) {
       " are open",
       file_count > 0 ? absl::StrCat(", ", file_count, " more are wanted") : "",
       ", and a third is left to connections"));
-}
-
-FileDescriptor::~FileDescriptor() {
-  if (fd_ >= 0) close(fd_);
-}
-
-FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
-  std::swap(fd_, other.fd_);
-  return *this;
 }
 
 FileWriter::FileWriter(std::shared_ptr<rocksdb::FileSystem> file_system,

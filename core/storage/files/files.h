@@ -49,24 +49,6 @@ absl::Status TooManyOpenFiles(absl::string_view what);
 // are expected to take that many.
 absl::Status CheckOpenFiles(absl::string_view what, std::int64_t file_count);
 
-// A file descriptor, closed when destroyed. Movable.
-class FileDescriptor {
- public:
-  FileDescriptor() = default;
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor();
-  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.fd_) {
-    other.fd_ = -1;
-  }
-  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
-
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-
- private:
-  int fd_ = -1;
-};
-
 // The suffix of a file until it is whole; only a crash leaves such a file.
 inline constexpr absl::string_view kTemporarySuffix = ".tmp";
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "core/base/file_descriptor.h"
 #include "core/base/status.h"
 #include "core/storage/files/disk_space.h"
 
