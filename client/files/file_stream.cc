@@ -43,11 +43,6 @@ int MoveToNewName(const std::string& from, const std::string& to) {
   return std::rename(from.c_str(), to.c_str()) == 0 ? 0 : errno;
 }
 
-absl::Status SyncDirectoryOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return SyncDirectory(parent.empty() ? std::string(1, '.') : parent);
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<FileStream>> FileStream::Create(
@@ -90,7 +85,7 @@ absl::Status FileStream::Commit() {
   }
   const int closed = std::fclose(std::exchange(file_, nullptr));
   if (closed != 0) return absl::ErrnoToStatus(errno, path_);
-  return SyncDirectoryOf(path_);
+  return SyncDirectory(DirectoryOf(path_));
 }
 
 }  // namespace attendant

@@ -77,11 +77,6 @@ std::string TargetOf(const std::string& path) {
   return error ? path : target.string();
 }
 
-std::string DirectoryOf(const std::string& path) {
-  const std::string parent = std::filesystem::path(path).parent_path().string();
-  return parent.empty() ? std::string(1, '.') : parent;
-}
-
 absl::Status WriteAll(const std::string& directory,
                       const std::vector<OutputFile>& files) {
   for (const OutputFile& file : files) {
