@@ -1,6 +1,6 @@
 // attendant items get|list
 #include <algorithm>
-#include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -17,22 +17,14 @@
 namespace attendant {
 namespace {
 
+// More components of a vector are left out.
+constexpr std::size_t kMaxShown = 4;
+
 std::string DescribeVector(const v1::Vector& vector) {
   const auto components = FromVector(vector);
   if (!components.ok()) return std::string(components.status().message());
-  double square = 0;
-  std::string first;
-  for (std::size_t i = 0; i < components->size(); ++i) {
-    const double component = (*components)[i];
-    square += component * component;
-    if (i < 4) {
-      absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
-    }
-  }
-  return absl::StrCat(
-      "[", first, components->size() > 4 ? ", ...]" : "]", "  ",
-      CountOf(static_cast<std::int64_t>(components->size()), "component"),
-      ", norm ", FormatNumber(std::sqrt(square)));
+  const VectorText text = DescribeComponents(*components, kMaxShown);
+  return absl::StrCat(text.first, "  ", text.size);
 }
 
 std::string DescribeItem(const v1::Item& item, const Style& style) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "client/api/wire_vector.h"
+#include "client/commands/shared/command.h"
 #include "client/commands/shared/event_time.h"
 
 namespace attendant {
@@ -126,6 +127,25 @@ absl::StatusOr<std::string> BytesFrom(const nlohmann::json& value) {
   return absl::InvalidArgumentError(absl::StrCat(
       "got ", value.is_string() ? "another text" : value.type_name(),
       ", want base64"));
+}
+
+VectorText DescribeComponents(std::span<const float> components,
+                              std::size_t shown_count) {
+  double square = 0;
+  std::string first;
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    const double component = components[i];
+    square += component * component;
+    if (i < shown_count) {
+      absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
+    }
+  }
+  return {
+      .first = absl::StrCat("[", first,
+                            components.size() > shown_count ? ", ...]" : "]"),
+      .size = absl::StrCat(
+          CountOf(static_cast<std::int64_t>(components.size()), "component"),
+          ", norm ", FormatNumber(std::sqrt(square)))};
 }
 
 std::string AttributeText(const v1::AttributeValue& value) {

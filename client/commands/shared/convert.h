@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_CLIENT_COMMANDS_SHARED_CONVERT_H_
 #define ATTENDANT_CLIENT_COMMANDS_SHARED_CONVERT_H_
 
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -34,6 +36,15 @@ std::string NoSuchField(const v1::CatalogSchema& schema,
 // Returns the bytes that a JSON value gives in base64. InvalidArgument
 // "got ..., want base64" for anything else.
 absl::StatusOr<std::string> BytesFrom(const nlohmann::json& value);
+
+// A vector as people read it.
+struct VectorText {
+  std::string first;  // "[0.5, -2, ...]"
+  std::string size;   // "64 components, norm 1.25"
+};
+// Describes a vector, of which it shows at most `shown_count` components.
+VectorText DescribeComponents(std::span<const float> components,
+                              std::size_t shown_count);
 
 // Formats an attribute for people: texts without quotes, lists with commas,
 // timestamps in RFC 3339.
