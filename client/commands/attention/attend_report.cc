@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 
 #include "absl/strings/ascii.h"
@@ -17,7 +18,7 @@
 namespace attendant {
 namespace {
 
-constexpr int kMaxPooledShown = 8;
+constexpr std::size_t kMaxPooledShown = 8;
 
 bool IsSoftmax(const v1::AttendResponse& response) {
   return response.activation_kind() != v1::ACTIVATION_KIND_SIGMOID &&
@@ -280,22 +281,14 @@ std::string SlateSentence(const v1::AttendResponse& response) {
 }
 
 std::string PooledSentence(const v1::PooledValue& pooled) {
-  double square = 0;
-  std::string first;
-  for (int i = 0; i < pooled.values_size(); ++i) {
-    const double component = pooled.values(i);
-    square += component * component;
-    if (i < kMaxPooledShown) {
-      absl::StrAppend(&first, i == 0 ? "" : ", ", FormatNumber(component));
-    }
-  }
-  std::string text = absl::StrCat(
-      "Pooled value over the ",
-      pooled.scope() == v1::WEIGHT_SCOPE_RETURNED ? "returned items"
-                                                  : FlagOf(pooled.scope()),
-      ": ", CountOf(pooled.values_size(), "component"), ", norm ",
-      FormatNumber(std::sqrt(square)), ", [", first,
-      pooled.values_size() > kMaxPooledShown ? ", ...]." : "].");
+  const VectorText value = DescribeComponents(
+      {pooled.values().data(), static_cast<std::size_t>(pooled.values_size())},
+      kMaxPooledShown);
+  std::string text = absl::StrCat("Pooled value over the ",
+                                  pooled.scope() == v1::WEIGHT_SCOPE_RETURNED
+                                      ? "returned items"
+                                      : FlagOf(pooled.scope()),
+                                  ": ", value.size, ", ", value.first, ".");
   if (pooled.key_as_value_count() > 0) {
     absl::StrAppend(&text, " Keys stand in for the values of ",
                     CountOf(pooled.key_as_value_count(), "item"), ".");
