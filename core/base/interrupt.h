@@ -60,13 +60,8 @@ struct Interrupt {
   }
 
   // Returns the status for a caller that is gone at `now`: DeadlineExceeded if
-  // its deadline may have passed, else Cancelled.
-  absl::Status GoneAt(SteadyTime now) const {
-    if (now >= deadline || now >= caller_deadline) {
-      return absl::DeadlineExceededError("the deadline passed");
-    }
-    return absl::CancelledError("the caller went away");
-  }
+  // its deadline may have passed, else Cancelled. Does not allocate.
+  absl::Status GoneAt(SteadyTime now) const;
 };
 
 // Calls visit(i) for each i in [0, n). Checks the interrupt before the first

@@ -25,6 +25,10 @@ absl::Status OfField(absl::StatusCode code, absl::string_view field,
   return status;
 }
 
+// Made when the program starts: later there may be no memory for it.
+const absl::Status& kOutOfMemory = *new absl::Status(StatusWithReason(
+    absl::StatusCode::kResourceExhausted, "out of memory", "OUT_OF_MEMORY"));
+
 std::optional<std::string> Payload(const absl::Status& status,
                                    absl::string_view url) {
   std::optional<std::string> text;
@@ -80,6 +84,8 @@ absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,
   status.SetPayload(kReasonUrl, absl::Cord(reason));
   return status;
 }
+
+absl::Status OutOfMemory() { return kOutOfMemory; }
 
 std::optional<std::string> FieldOf(const absl::Status& status) {
   return Payload(status, kFieldUrl);

@@ -52,6 +52,10 @@ absl::Status CheckCount(std::int64_t count, std::int64_t least,
 absl::Status StatusWithReason(absl::StatusCode code, absl::string_view message,
                               absl::string_view reason);
 
+// Returns ResourceExhausted "out of memory" with the reason OUT_OF_MEMORY. Does
+// not allocate.
+absl::Status OutOfMemory();
+
 // Returns the field attached by InvalidField, OverLimit or FieldError, or
 // nothing.
 std::optional<std::string> FieldOf(const absl::Status& status);

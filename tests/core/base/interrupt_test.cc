@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "tests/core/catalog/failing_allocation.h"
 #include "tests/support/look_counter.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/wall_clock.h"
@@ -69,6 +70,18 @@ TEST(InterruptTest, ACancelAtTheDeadlineIsTheDeadline) {
   interrupt.cancelled = nullptr;
   EXPECT_EQ(code_after(9), absl::StatusCode::kOk);
   EXPECT_EQ(code_after(10), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(InterruptTest, EndingNeedsNoMemory) {
+  const std::atomic<bool> cancelled = true;
+  Interrupt gone;
+  gone.cancelled = &cancelled;
+  Interrupt late;
+  late.deadline = SteadyNow();
+  for (const Interrupt* interrupt : {&gone, &late}) {
+    EXPECT_FALSE(WithoutMemoryAt(1, [&] { interrupt->Check().IgnoreError(); }));
+    EXPECT_FALSE(interrupt->Check().ok());
+  }
 }
 
 TEST(VisitEachTest, LooksEverySomeThousand) {
