@@ -173,6 +173,20 @@ bool FairQueue::IsBehind(int flow) const {
   return behind;
 }
 
+FairQueue::Own FairQueue::ExpectedOf(const FlowKey& key) const {
+  Own own;
+  for (const Line& line : callers_[FlowOf(key) / kCatalogs].lines) {
+    for (const Work* work = line.first; work != nullptr;
+         work = work->place_.after) {
+      if (work->flow_.caller != key.caller) continue;
+      own.of_caller_ns += work->place_.expected_ns;
+      if (work->flow_.catalog != key.catalog) continue;
+      own.of_catalog_ns += work->place_.expected_ns;
+    }
+  }
+  return own;
+}
+
 bool FairQueue::Remove(Work* work) {
   if (work->place_.flow < 0) return false;
   Unlink(work);

@@ -89,6 +89,13 @@ class FairQueue {
   std::int64_t ExpectedOfCaller(int flow) const {
     return callers_[flow / kCatalogs].expected_ns;
   }
+  // Expected time of the waiting works of a key's caller, and of those of its
+  // catalog among them: not of others that share its lines. Visits each.
+  struct Own {
+    std::int64_t of_caller_ns = 0;
+    std::int64_t of_catalog_ns = 0;
+  };
+  Own ExpectedOf(const FlowKey& key) const;
   // Number of callers with waiting works.
   int caller_count() const { return caller_count_; }
 

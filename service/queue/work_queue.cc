@@ -95,8 +95,6 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
     ++counts_.ended_waiting_count;
     return refusal;
   }
-  refusal.retry_delay =
-      absl::Nanoseconds(waiting_.expected_ns() / options_.thread_count);
   const int flow = FairQueue::FlowOf(work->flow_);
   const std::int64_t expected_ns = ExpectedNs(flow);
   if (options_.refuses_late && !work->begun_ &&
@@ -105,6 +103,7 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
     times_[flow].Doubt();
     refusal.cause = Cause::kLate;
     refusal.work = work;
+    refusal.retry_delay = RetryDelay(*work);
     return refusal;
   }
   if (!work->begun_ && IsFull(refusal)) {
@@ -112,10 +111,10 @@ Refusal WorkQueue::Add(Work* work, SteadyTime now) {
     limit_.Refused();
     refusal.cause = Cause::kFull;
     refusal.work = waiting_.PopFromLongest(*work, expected_ns);
-    if (refusal.work == nullptr) {
-      refusal.work = work;
-      return refusal;
-    }
+    const bool is_longest = refusal.work == nullptr;
+    if (is_longest) refusal.work = work;
+    refusal.retry_delay = RetryDelay(*refusal.work);
+    if (is_longest) return refusal;
   }
   work->place_.entered = now;
   waiting_.Push(work, expected_ns, ChargeOf(*work, expected_ns));
@@ -298,10 +297,32 @@ bool WorkQueue::WouldBeLate(const Work& work, SteadyTime now, int flow,
       (waiting_.caller_count() + 1);
   const std::int64_t before_ns = std::min(waiting_.expected_ns(), fair_ns);
   // The workers may have begun their turns just now.
-  refusal.expected = absl::Nanoseconds(before_ns / options_.thread_count +
-                                       mean_hold_ns_ + times_[flow].quick_ns());
+  refusal.expected = absl::Nanoseconds(WaitNs(work, before_ns) + mean_hold_ns_ +
+                                       times_[flow].quick_ns());
   refusal.left = absl::FromChrono(deadline - now);
   return refusal.expected > refusal.left;
+}
+
+// Works of other callers may use the turns of its catalog too, so it may wait
+// longer.
+std::int64_t WorkQueue::WaitNs(const Work& work, std::int64_t before_ns) const {
+  std::int64_t wait_ns = before_ns / options_.thread_count;
+  if (!limits_turns()) return wait_ns;
+  const FairQueue::Own own = waiting_.ExpectedOf(work.flow_);
+  const auto wait_in = [&](int turn_count, std::int64_t own_ns) {
+    if (turn_count == 0) return;
+    wait_ns =
+        std::max(wait_ns, own_ns / std::min(turn_count, options_.thread_count));
+  };
+  wait_in(options_.max_turns_of_caller, own.of_caller_ns);
+  if (work.flow_.catalog != 0) {
+    wait_in(options_.max_turns_of_catalog, own.of_catalog_ns);
+  }
+  return wait_ns;
+}
+
+absl::Duration WorkQueue::RetryDelay(const Work& work) const {
+  return absl::Nanoseconds(WaitNs(work, waiting_.expected_ns()));
 }
 
 std::int64_t WorkQueue::ExpectedNs(int flow) const {

@@ -160,6 +160,11 @@ class WorkQueue {
   // much.
   bool WouldBeLate(const Work& work, SteadyTime now, int flow,
                    Refusal& refusal) const;
+  // Returns how long a new work like `work` waits at least if waiting works of
+  // `before_ns` in total have their turns first.
+  std::int64_t WaitNs(const Work& work, std::int64_t before_ns) const;
+  // Returns when there should be room for `work`, which is refused.
+  absl::Duration RetryDelay(const Work& work) const;
   std::int64_t ExpectedNs(int flow) const;
   std::size_t LeastLimit() const;
   // True if no more may wait; `refusal` says how many do.

@@ -14,6 +14,7 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/status.h"
+#include "service/queue/fair_queue.h"
 #include "service/queue/retry_delay.h"
 #include "tests/service/queue/fake_work.h"
 #include "tests/support/status_matchers.h"
@@ -251,6 +252,83 @@ TEST(WorkQueueCatalogTest, NobodyIsLateForThoseWhoWaitForEachOther) {
     EXPECT_OK(other.refusal());
     EXPECT_EQ(queue.Begin(At(2000), &turns.emplace_back(), &none), &other);
   }
+}
+
+// All of its works are from one sender, with turns of 100 ms, of which two run
+// at a time.
+class WorkQueueLimitTest : public ::testing::Test {
+ protected:
+  // Learns the time of a turn, then adds works to `queue`, of which two begin
+  // and 20 wait.
+  void Fill(WorkQueue& queue) {
+    WorkQueue::Refusal none;
+    Turn turn;
+    queue.Add(&works_.emplace_back(kSender), At(0));
+    queue.Begin(At(0), &turn, &none);
+    queue.End(turn, At(100));
+    for (int i = 0; i < 22; ++i) {
+      ASSERT_THAT(queue.Add(&works_.emplace_back(kSender), At(100)).work,
+                  IsNull());
+      if (queue.can_begin()) {
+        queue.Begin(At(100), &turns_.emplace_back(), &none);
+      }
+    }
+    ASSERT_EQ(turns_.size(), 2U);
+  }
+
+  // Expects that works are taken for late if they have less than 1.2 s: ten
+  // turns before theirs, the rest of one that runs, and their own.
+  void ExpectWaitOfTenTurns(WorkQueue& queue) {
+    FakeWork early(kSender);
+    early.set_deadline(At(100 + 1150));
+    const WorkQueue::Refusal refusal = queue.Add(&early, At(100));
+    refusal.Tell();
+    EXPECT_EQ(ReasonOf(early.refusal()), "WOULD_BE_LATE");
+    EXPECT_EQ(refusal.expected, absl::Milliseconds(1200));
+    EXPECT_EQ(refusal.retry_delay, absl::Milliseconds(1000));
+    works_.emplace_back(kSender).set_deadline(At(100 + 1250));
+    EXPECT_THAT(queue.Add(&works_.back(), At(100)).work, IsNull());
+  }
+
+  static constexpr FlowKey kSender = {3, 7};
+  std::deque<FakeWork> works_;
+  std::deque<Turn> turns_;
+};
+
+TEST_F(WorkQueueLimitTest, ACatalogIsServedByTheTurnsThatItMayHave) {
+  WorkQueue queue(
+      {.thread_count = 8, .refuses_late = true, .max_turns_of_catalog = 2});
+  Fill(queue);
+  ExpectWaitOfTenTurns(queue);
+}
+
+TEST_F(WorkQueueLimitTest, ACallerIsServedByTheTurnsThatItMayHave) {
+  WorkQueue queue(
+      {.thread_count = 8, .refuses_late = true, .max_turns_of_caller = 2});
+  Fill(queue);
+  ExpectWaitOfTenTurns(queue);
+}
+
+TEST_F(WorkQueueLimitTest, OthersOfItsLineDoNotWaitForItsTurns) {
+  WorkQueue queue({.thread_count = 8,
+                   .refuses_late = true,
+                   .max_turns_of_catalog = 2,
+                   .max_turns_of_caller = 2});
+  Fill(queue);
+  // Another caller, and a catalog of its, whose hashes collide.
+  const FlowKey other = {kSender.caller + FairQueue::kCallers,
+                         kSender.catalog + FairQueue::kCatalogs};
+  ASSERT_EQ(FairQueue::FlowOf(other), FairQueue::FlowOf(kSender));
+  for (int i = 0; i < 2; ++i) {
+    works_.emplace_back(other).set_deadline(At(100 + 600));
+    EXPECT_THAT(queue.Add(&works_.back(), At(100)).work, IsNull());
+    WorkQueue::Refusal none;
+    EXPECT_EQ(queue.Begin(At(100), &turns_.emplace_back(), &none),
+              &works_.back());
+  }
+  // Its turns are used up: a work waits as long as 20 take eight workers.
+  works_.emplace_back(other).set_deadline(At(100 + 500));
+  EXPECT_THAT(queue.Add(&works_.back(), At(100)).work, IsNull());
 }
 
 TEST(WorkQueueBurstTest, ARefusalSaysHowManyAreTooManyNow) {
