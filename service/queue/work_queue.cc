@@ -1,6 +1,7 @@
 #include "service/queue/work_queue.h"
 
 #include <algorithm>
+#include <exception>
 #include <new>
 #include <string>
 #include <utility>
@@ -78,7 +79,15 @@ bool HasEnded(Work* work, SteadyTime now, Refusal& refusal) {
 }  // namespace
 
 void WorkQueue::Refusal::Tell() const {
-  if (work != nullptr) work->Refuse(StatusOf(*this));
+  if (work == nullptr) return;
+  absl::Status status;
+  try {
+    status = StatusOf(*this);
+  } catch (const std::exception&) {
+    // Nobody else would tell the work, whose client would wait for ever.
+    status = OutOfMemory();
+  }
+  work->Refuse(status);
 }
 
 WorkQueue::WorkQueue(const Options& options)

@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include <new>
 #include <optional>
 #include <system_error>
 
@@ -11,11 +12,15 @@
 #include "service/queue/patience.h"
 
 namespace attendant {
+namespace {
 
-absl::Status Draining() {
-  return StatusWithReason(absl::StatusCode::kUnavailable,
-                          "the server is shutting down", kDraining);
-}
+// Made when the program starts: later there may be no memory for it.
+const absl::Status& kShuttingDown = *new absl::Status(StatusWithReason(
+    absl::StatusCode::kUnavailable, "the server is shutting down", kDraining));
+
+}  // namespace
+
+absl::Status Draining() { return kShuttingDown; }
 
 WorkerPool::WorkerPool(const Options& options, const WorkerThreads& threads)
     : thread_kind_(threads),
@@ -108,6 +113,8 @@ bool WorkerPool::AddStandIn() {
       const int index = static_cast<int>(threads_.size());
       threads_.emplace_back([this, index] { RunWorker(index); });
     } catch (const std::system_error&) {
+      return false;
+    } catch (const std::bad_alloc&) {
       return false;
     }
   }

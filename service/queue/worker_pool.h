@@ -36,7 +36,7 @@ struct WorkerThreads {
   int most_elsewhere = 1;
 };
 
-// The error for works that come after shutdown has begun.
+// The error for works that come after shutdown has begun. Does not allocate.
 absl::Status Draining();
 
 // A fixed number of worker threads over one WorkQueue, plus threads that stand

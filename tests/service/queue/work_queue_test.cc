@@ -16,7 +16,9 @@
 #include "core/base/status.h"
 #include "service/queue/fair_queue.h"
 #include "service/queue/retry_delay.h"
+#include "tests/core/catalog/failing_allocation.h"
 #include "tests/service/queue/fake_work.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -329,6 +331,25 @@ TEST_F(WorkQueueLimitTest, OthersOfItsLineDoNotWaitForItsTurns) {
   // Its turns are used up: a work waits as long as 20 take eight workers.
   works_.emplace_back(other).set_deadline(At(100 + 500));
   EXPECT_THAT(queue.Add(&works_.back(), At(100)).work, IsNull());
+}
+
+TEST(WorkQueueMemoryTest, ARefusedWorkIsTold) {
+  if (kSanitized) GTEST_SKIP() << "no allocation fails";
+  WorkQueue queue({.thread_count = 1, .max_waiting_count = 1});
+  FakeWork first;
+  ASSERT_THAT(queue.Add(&first, At(0)).work, IsNull());
+  int nth = 0;
+  while (true) {
+    FakeWork second;
+    const WorkQueue::Refusal refusal = queue.Add(&second, At(0));
+    ASSERT_EQ(refusal.work, &second);
+    if (!WithoutMemoryAt(++nth, [&] { refusal.Tell(); })) {
+      EXPECT_EQ(ReasonOf(second.refusal()), "QUEUE_FULL");
+      break;
+    }
+    EXPECT_EQ(ReasonOf(second.refusal()), "OUT_OF_MEMORY") << nth;
+  }
+  EXPECT_GT(nth, 1);
 }
 
 TEST(WorkQueueBurstTest, ARefusalSaysHowManyAreTooManyNow) {

@@ -23,6 +23,8 @@
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
 #include "service/queue/light_queries.h"
+#include "tests/core/catalog/failing_allocation.h"
+#include "tests/support/sanitized.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -404,8 +406,16 @@ class LongWork final : public Work {
     ended_.Open();
   }
   void Refuse(const absl::Status& status) override { ADD_FAILURE() << status; }
-  void Yield() override { pool_.Yield(this); }
+  void Yield() override {
+    if (!has_no_memory_) return pool_.Yield(this);
+    const FailingAllocation failing(1);
+    pool_.Yield(this);
+    if (failing.befell()) memory_ran_out_.Open();
+  }
 
+  // Makes allocations fail while it yields.
+  void set_has_no_memory() { has_no_memory_ = true; }
+  void AwaitNoMemory() { memory_ran_out_.Await(); }
   bool has_started() const { return has_started_; }
   void AwaitStart() { started_.Await(); }
   void AwaitEnd() { ended_.Await(); }
@@ -421,7 +431,9 @@ class LongWork final : public Work {
   std::atomic<bool> cancelled_ = false;
   std::atomic<bool> may_end_ = false;
   std::atomic<bool> has_started_ = false;
+  bool has_no_memory_ = false;
   Gate started_;
+  Gate memory_ran_out_;
   Gate ended_;
 };
 
@@ -496,6 +508,25 @@ TEST(WorkerPoolTest, NoMoreThanSomeArePaused) {
   for (const auto& work : works) work->LetEnd();
   for (const auto& work : works) work->AwaitEnd();
   pool.Stop();
+}
+
+TEST(WorkerPoolTest, WithoutMemoryForAStandInAWorkGoesOn) {
+  if (kSanitized) GTEST_SKIP() << "no allocation fails";
+  WorkerPool pool({.thread_count = 1});
+  LongWork work(pool, 1);
+  work.set_has_no_memory();
+  pool.Add(&work);
+  work.AwaitStart();
+  std::atomic<bool> ran = false;
+  FunctionWork light([&] { ran = true; });
+  light.set_flow({2, 0});
+  pool.Add(&light);
+  work.AwaitNoMemory();
+  EXPECT_FALSE(ran);
+  work.LetEnd();
+  work.AwaitEnd();
+  pool.Stop();
+  EXPECT_TRUE(ran);
 }
 
 TEST(WorkerPoolTest, TakesNothingAfterStop) {
