@@ -141,9 +141,10 @@ class WorkQueue {
   std::size_t waiting_count() const { return waiting_.count(); }
   // True if no work waits or has its turn.
   bool is_idle() const { return waiting_.count() == 0 && busy_count_ == 0; }
-  // True if a new work would have its turn at once.
-  bool has_free_turn() const {
-    return waiting_.count() == 0 && busy_count_ < options_.thread_count;
+  // True if `work` would have its turn at once if it were added.
+  bool has_free_turn(const Work& work) const {
+    return waiting_.count() == 0 && busy_count_ < options_.thread_count &&
+           MayBegin(work);
   }
   // True if a waiting work may begin.
   bool can_begin() const;

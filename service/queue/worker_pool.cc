@@ -59,7 +59,7 @@ bool WorkerPool::TryRunHere(Work* work, bool beside_others) {
   {
     MutexLock lock(&mutex_);
     const bool has_room =
-        queue_.is_idle() || (beside_others && queue_.has_free_turn() &&
+        queue_.is_idle() || (beside_others && queue_.has_free_turn(*work) &&
                              elsewhere_count_ < thread_kind_.most_elsewhere);
     if (stopped_ || !has_room) return false;
     refusal = queue_.Add(work, now);

@@ -60,8 +60,9 @@ class WorkerPool {
   void Add(Work* work);
 
   // Runs `work` on the calling thread and returns true if nothing waits or
-  // runs; with `beside_others`, also if a worker is free and fewer than
-  // most_elsewhere works run this way. Otherwise does nothing and returns
+  // runs; with `beside_others`, also if a worker is free, fewer than
+  // most_elsewhere works run this way, and the turns of its catalog and caller
+  // are not used up. Otherwise does nothing and returns
   // false. The work takes a worker's turn: there are never more concurrent
   // turns than workers.
   bool TryRunHere(Work* work, bool beside_others);

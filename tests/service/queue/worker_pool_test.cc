@@ -615,6 +615,33 @@ TEST(WorkerPoolTest, WhileAWorkerIsFreeOthersMayRunInItsStead) {
   EXPECT_THAT(work.refusals(), IsEmpty());
 }
 
+TEST(WorkerPoolTest, ElsewhereTheTurnsOfACallerHaveTheSameLimit) {
+  WorkerPool pool({.thread_count = 3, .max_turns_of_caller = 1},
+                  {.most_elsewhere = 2});
+  Gate started;
+  Gate release;
+  FunctionWork first([&] {
+    started.Open();
+    release.Await();
+  });
+  std::atomic<int> ran = 0;
+  FunctionWork same([&] { ++ran; });
+  FunctionWork other([&] { ++ran; });
+  first.set_flow({1, 0});
+  same.set_flow({1, 0});
+  other.set_flow({2, 0});
+  pool.Add(&first);
+  started.Await();
+  EXPECT_FALSE(pool.TryRunHere(&same, kBesideOthers));
+  EXPECT_EQ(ran, 0);
+  EXPECT_EQ(pool.counts().waiting_count, 0);
+  EXPECT_TRUE(pool.TryRunHere(&other, kBesideOthers));
+  EXPECT_EQ(ran, 1);
+  release.Open();
+  pool.Stop();
+  EXPECT_EQ(pool.counts().busy_worker_count, 0);
+}
+
 TEST(WorkerPoolTest, WhatRunsElsewhereTakesAWorkersTurn) {
   Gate started;
   Gate release;
