@@ -72,9 +72,14 @@ class Gate {
     open_ = true;
     opened_.NotifyAll();
   }
+  // Fails the test after a minute, rather than hang.
   void Await() {
+    const SteadyTime end = SteadyAfter(absl::Minutes(1));
     MutexLock lock(&mutex_);
-    while (!open_) opened_.Wait(&mutex_);
+    while (!open_ && SteadyNow() < end) {
+      opened_.WaitWithTimeout(&mutex_, TimeUntil(end));
+    }
+    EXPECT_TRUE(open_) << "nobody opened the gate";
   }
 
  private:
