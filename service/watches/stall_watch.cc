@@ -3,8 +3,8 @@
 #include <grpcpp/server_context.h>
 
 #include <algorithm>
+#include <new>
 #include <utility>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "service/log/log.h"
@@ -86,20 +86,20 @@ void StallWatch::TryCancel(const grpc::CallbackServerContext& context) {
 
 bool StallWatch::CancelStalled() {
   const std::int64_t now = NowNanoseconds();
-  const std::int64_t longest_to_go = LongestToGo();
   bool any = false;
   // Calls may end while another is being cancelled; following_ keeps the walk
   // valid.
   for (Wait* wait = waits_.first(); wait != nullptr; wait = following_) {
     following_ = waits_.After(*wait);
-    const std::int64_t since = wait->begin_ns_.load();
     const std::int64_t end = wait->end_ns_.load();
-    if (since == Wait::kNone || end == Wait::kNone) continue;
-    const bool in_time = now < end;
-    const bool has_room = since > longest_to_go || wait->bytes_.load() == 0 ||
-                          waiting_bytes_.load() <= options_.reply_memory_bytes;
-    if (in_time && has_room) continue;
+    if (end == Wait::kNone || now < end) continue;
     Cancel(*wait);
+    any = true;
+  }
+  while (waiting_bytes_.load() > options_.reply_memory_bytes) {
+    Wait* const longest = LongestWithReply();
+    if (longest == nullptr) break;
+    Cancel(*longest);
     any = true;
   }
   return any;
@@ -111,9 +111,13 @@ void StallWatch::Cancel(Wait& wait) {
   mutex_.Unlock();
   stalled_count_.fetch_add(1);
   if (const auto dropped = logged_.Admit(SteadyNow())) {
-    LogEvent(LogLevel::kWarning, "call_stalled",
-             {{"peer", wait.context_.peer()},
-              {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+    try {
+      LogEvent(LogLevel::kWarning, "call_stalled",
+               {{"peer", wait.context_.peer()},
+                {"not_logged_before", LogValue::Json(absl::StrCat(*dropped))}});
+    } catch (const std::bad_alloc&) {
+      // Cancelling the call frees memory.
+    }
   }
   options_.cancel(wait.context_);
   mutex_.Lock();
@@ -121,23 +125,18 @@ void StallWatch::Cancel(Wait& wait) {
   changed_.NotifyAll();
 }
 
-std::int64_t StallWatch::LongestToGo() const {
-  std::int64_t excess = waiting_bytes_.load() - options_.reply_memory_bytes;
-  if (excess <= 0) return Wait::kNone;
-  std::vector<std::pair<std::int64_t, std::int64_t>>
-      replies;  // begin time, bytes
-  for (const Wait* wait = waits_.first(); wait != nullptr;
+// Looks at all waits for each that is cancelled, rather than sort them: there
+// may be no memory for that just when replies take too much.
+StallWatch::Wait* StallWatch::LongestWithReply() const {
+  Wait* longest = nullptr;
+  std::int64_t longest_since = 0;
+  for (Wait* wait = waits_.first(); wait != nullptr;
        wait = waits_.After(*wait)) {
     const std::int64_t since = wait->begin_ns_.load();
-    const std::int64_t bytes = wait->bytes_.load();
-    if (since != Wait::kNone && bytes > 0) replies.emplace_back(since, bytes);
-  }
-  std::sort(replies.begin(), replies.end());
-  std::int64_t longest = Wait::kNone;
-  for (const auto& [since, bytes] : replies) {
-    if (excess <= 0) break;
-    longest = since;
-    excess -= bytes;
+    if (since == Wait::kNone || wait->bytes_.load() == 0) continue;
+    if (longest != nullptr && since >= longest_since) continue;
+    longest = wait;
+    longest_since = since;
   }
   return longest;
 }

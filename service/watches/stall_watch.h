@@ -29,7 +29,7 @@ namespace attendant {
 // s per kMinBytesPerSecond bytes. When all replies together exceed their memory
 // limit, it cancels at once the calls with reply bytes that have waited
 // longest. It also cancels calls that wait for a message longer than the idle
-// time. Thread-safe.
+// time. It allocates only to log. Thread-safe.
 class StallWatch {
  public:
   // A client that takes replies more slowly is too slow.
@@ -95,9 +95,8 @@ class StallWatch {
   // Unlocks mutex_ temporarily.
   bool CancelStalled() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Cancel(Wait& wait) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the begin time up to which waiting replies must be cancelled to
-  // free enough memory; Wait::kNone if memory suffices.
-  std::int64_t LongestToGo() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Returns the reply that has waited longest; null if none waits.
+  Wait* LongestWithReply() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const Options options_;
   std::atomic<std::int64_t> waiting_bytes_ = 0;

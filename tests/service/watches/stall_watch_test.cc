@@ -17,6 +17,8 @@
 #include "absl/time/time.h"
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
+#include "tests/core/catalog/failing_allocation.h"
+#include "tests/support/sanitized.h"
 
 namespace attendant {
 namespace {
@@ -134,6 +136,30 @@ TEST_F(StallWatchTest, WhereRepliesTakeTooMuchTheLongestWaitingGoes) {
   Advance(absl::Milliseconds(1));
   of_last.Begin(11);
   EXPECT_THAT(Await(2), ElementsAre(&first, &third));
+}
+
+// One of the watch's allocations fails, whichever comes nth.
+TEST_F(StallWatchTest, WithoutMemoryTheLongestWaitingGoesAllTheSame) {
+  if (kSanitized) GTEST_SKIP() << "no allocation fails";
+  bool befell = true;
+  for (int nth = 1; befell; ++nth) {
+    std::atomic<int> cancelled_count = 0;
+    StallWatch::Options options = OptionsOf(absl::Hours(1), 100);
+    options.cancel = [&](const Context&) { ++cancelled_count; };
+    StallWatch watch(options);
+    std::array<Context, 2> contexts;
+    StallWatch::Wait first(watch, contexts[0]);
+    StallWatch::Wait second(watch, contexts[1]);
+    first.Begin(60);
+    const SteadyTime end = SteadyAfter(absl::Minutes(1));
+    const FailingElsewhere failing(nth);
+    second.Begin(50);
+    while (cancelled_count == 0 && SteadyNow() < end) {
+      absl::SleepFor(absl::Milliseconds(1));
+    }
+    ASSERT_EQ(cancelled_count, 1) << nth;
+    befell = failing.befell();
+  }
 }
 
 TEST_F(StallWatchTest, ACancelledCallMayEndOnTheSpotAndTakeOthersAlong) {
