@@ -70,16 +70,6 @@ constexpr char kExamples[] =
     "second signal stops it at once. In both cases every acknowledged write\n"
     "is on disk. SIGHUP reloads the TLS certificate and the token file.\n";
 
-constexpr absl::string_view kLevelNames[] = {"debug", "info", "warning",
-                                             "error"};
-
-std::string LevelName(LogLevel level) {
-  for (const absl::string_view name : kLevelNames) {
-    if (*LogLevelFromName(name) == level) return std::string(name);
-  }
-  return "";
-}
-
 // Returns the flag's value; 0: slow queries are not logged.
 int SlowQueryMs(const Flags& flags) {
   const absl::Duration time = flags.server.slow_query_time;
@@ -311,7 +301,7 @@ std::variant<Flags, EarlyExit> ParseFlags(int argc, const char* const* argv) {
   flags.auto_ivf_min_count = LiveCatalogOptions().auto_ivf_min_count;
   flags.memory_limit_bytes = static_cast<std::int64_t>(
       Flags::kMemoryShare * static_cast<double>(MachineMemoryBytes()));
-  std::string log_level = LevelName(flags.log_level);
+  std::string log_level(Name(flags.log_level));
   int slow_query_ms = SlowQueryMs(flags);
 
   CLI::App app(kDescription, "attendantd");
@@ -402,7 +392,7 @@ std::string ToText(const Flags& flags) {
       ToText(flags.server.limits),                                   //
       ToText(flags.server.transport),                                //
       "slow-query-ms = ", SlowQueryMs(flags), "\n",                  //
-      "log-level = \"", LevelName(flags.log_level), "\"\n");
+      "log-level = \"", Name(flags.log_level), "\"\n");
 }
 
 }  // namespace attendant

@@ -46,13 +46,6 @@ constexpr std::pair<LogLevel, absl::string_view> kNames[] = {
     {LogLevel::kError, "error"},
 };
 
-absl::string_view Name(LogLevel level) {
-  for (const auto& [known, name] : kNames) {
-    if (known == level) return name;
-  }
-  return "error";
-}
-
 std::string Json(absl::string_view text) {
   return nlohmann::json(std::string(text))
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -118,10 +111,11 @@ class StderrSink final : public spdlog::sinks::base_sink<std::mutex> {
       const ssize_t count = write(STDERR_FILENO, text.data(), text.size());
       if (count > 0) {
         text.remove_prefix(static_cast<std::size_t>(count));
-      } else if (errno == EAGAIN) {  // whoever shares the pipe set it so
+      } else if (count < 0 &&
+                 errno == EAGAIN) {  // whoever shares the pipe set it so
         pollfd ready = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
         poll(&ready, 1, /*timeout=*/-1);
-      } else if (errno != EINTR) {
+      } else if (count == 0 || errno != EINTR) {
         is_cut_ = is_cut_ || text.size() < size;
         return false;
       }
@@ -175,6 +169,13 @@ void LogProtobufMessage(google::protobuf::LogLevel /*level*/,
 
 }  // namespace
 
+absl::string_view Name(LogLevel level) {
+  for (const auto& [known, name] : kNames) {
+    if (known == level) return name;
+  }
+  return "error";
+}
+
 absl::StatusOr<LogLevel> LogLevelFromName(absl::string_view name) {
   for (const auto& [level, known] : kNames) {
     if (known == name) return level;
@@ -192,8 +193,15 @@ bool IsLogged(LogLevel level) {
 void LogEvent(LogLevel level, absl::string_view event,
               std::span<const LogField> fields) {
   if (!IsLogged(level)) return;
+  const std::string line = LogLine(level, event, fields);
   ++logged_count;
-  Logger().log(SpdlogLevel(level), LogLine(level, event, fields));
+  try {
+    Logger().log(SpdlogLevel(level), line);
+  } catch (...) {
+    // FlushLog must not wait for a line that never has a turn.
+    --logged_count;
+    throw;
+  }
 }
 
 void LogInBackground() {

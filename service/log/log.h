@@ -16,8 +16,10 @@ namespace attendant {
 
 enum class LogLevel { kDebug, kInfo, kWarning, kError };
 
-// Returns the level named "debug", "info", "warning" or "error";
-// InvalidArgument for other names.
+// Returns "debug", "info", "warning" or "error".
+absl::string_view Name(LogLevel level);
+
+// Returns the level with this name; InvalidArgument if there is none.
 absl::StatusOr<LogLevel> LogLevelFromName(absl::string_view name);
 
 // Drops events below `level` from now on. The initial level is info.
@@ -48,7 +50,8 @@ class LogValue {
 using LogField = std::pair<absl::string_view, LogValue>;
 
 // Writes {"time": ..., "level": ..., "event": ..., fields...}. Texts are cut to
-// kMaxLogTextBytes. Thread-safe.
+// kMaxLogTextBytes. Thread-safe. Throws std::bad_alloc if there is no memory
+// for the line, which is then not logged.
 inline constexpr std::size_t kMaxLogTextBytes = 1024;
 void LogEvent(LogLevel level, absl::string_view event,
               std::span<const LogField> fields);
@@ -60,9 +63,10 @@ inline void LogEvent(LogLevel level, absl::string_view event,
 // Until LogInBackground is called, LogEvent writes to stderr itself and blocks
 // while stderr does. From then on one thread writes, and LogEvent never blocks:
 // a pipe that nobody reads would otherwise hang every call. At most
-// kMaxWaitingLogLines lines wait; beyond that the oldest are dropped, and once
-// stderr accepts lines again, log_lines_dropped says how many (at most once a
-// second). Call at most once; throws std::system_error if there is no thread.
+// kMaxWaitingLogLines lines wait; beyond that the oldest are dropped. Once
+// stderr accepts lines again, log_lines_dropped says how many, at most once a
+// second while more lines wait. Call at most once; throws std::system_error if
+// there is no thread.
 inline constexpr std::size_t kMaxWaitingLogLines = 4096;
 void LogInBackground();
 

@@ -15,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/time.h"
+#include "tests/core/catalog/failing_allocation.h"
 
 namespace attendant {
 namespace {
@@ -75,6 +76,18 @@ TEST_F(LogTest, AFlushedLineIsWritten) {
   EXPECT_EQ(lines[0].value("event", ""), "one");
   EXPECT_EQ(lines[0].value("level", ""), "info");
   EXPECT_EQ(lines[0].value("text", ""), "\"quoted\"");
+}
+
+TEST_F(LogTest, ALineWithoutMemoryIsNotWaitedFor) {
+  PipeAsStderr pipe;
+  int nth = 0;
+  // The long text is copied for the writing thread.
+  while (WithoutMemoryAt(++nth, [] {
+    LogEvent(LogLevel::kInfo, "long", {{"text", std::string(1000, 'x')}});
+  })) {
+  }
+  EXPECT_TRUE(FlushLog(kPatience));
+  EXPECT_EQ(pipe.Read().size(), 1U);
 }
 
 // A full pipe used to block every thread that logged.
