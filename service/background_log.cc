@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "service/log/log.h"
@@ -21,20 +22,17 @@ void Log(const BackgroundChanges::Change& change) {
 
 }  // namespace
 
-std::vector<BackgroundChanges::Change> BackgroundChanges::Look(
-    const CatalogSet& catalogs) {
-  std::vector<Change> changes;
-  absl::flat_hash_map<std::string, Seen> now;
+void BackgroundChanges::Look(const CatalogSet& catalogs,
+                             absl::FunctionRef<void(const Change&)> tell) {
+  absl::flat_hash_set<std::string> present;  // uids
   for (const auto& catalog : catalogs.List("", kMaxCatalogs)) {
-    Seen& seen = now[catalog->uid()];
-    const auto before = seen_.find(catalog->uid());
-    if (before != seen_.end()) seen = before->second;
+    present.insert(catalog->uid());
+    Seen& seen = seen_[catalog->uid()];
     const auto compare = [&](absl::Status status, absl::Status& last,
                              absl::string_view failed,
                              absl::string_view recovered) {
       if (status == last) return;
-      changes.push_back(
-          {catalog->name(), status.ok() ? recovered : failed, status});
+      tell({catalog->name(), status.ok() ? recovered : failed, status});
       last = std::move(status);
     };
     compare(catalog->merge_status(), seen.build, "index_build_failed",
@@ -42,8 +40,8 @@ std::vector<BackgroundChanges::Change> BackgroundChanges::Look(
     compare(catalog->save_status(), seen.save, "segment_files_not_written",
             "segment_files_written");
   }
-  seen_ = std::move(now);
-  return changes;
+  absl::erase_if(
+      seen_, [&](const auto& seen) { return !present.contains(seen.first); });
 }
 
 BackgroundLog::BackgroundLog(const CatalogSet& catalogs,
@@ -53,10 +51,13 @@ BackgroundLog::BackgroundLog(const CatalogSet& catalogs,
       looks_(absl::Seconds(1), [this] { Look(); }) {}
 
 void BackgroundLog::Look() {
-  if (const auto due = reminder_.Due(security_.expiry(), absl::Now())) {
+  const absl::Time expiry = security_.expiry();
+  const absl::Time now = absl::Now();
+  if (const auto due = reminder_.Due(expiry, now)) {
     LogEvent(LogLevel::kWarning, "tls_certificate_expiry", {{"message", *due}});
+    reminder_.Told(expiry, now);
   }
-  for (const auto& change : changes_.Look(catalogs_)) Log(change);
+  changes_.Look(catalogs_, &Log);
 }
 
 }  // namespace attendant

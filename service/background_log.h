@@ -3,9 +3,9 @@
 #define ATTENDANT_SERVICE_BACKGROUND_LOG_H_
 
 #include <string>
-#include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/base/repeated_work.h"
@@ -25,10 +25,12 @@ class BackgroundChanges {
     absl::Status status;      // OK: recovered from a failure
   };
 
-  // Returns what has changed since the previous call; the first call compares
+  // Tells what has changed since the previous call; the first call compares
   // with OK. Events are index_build_failed, index_build_recovered,
-  // segment_files_not_written and segment_files_written.
-  std::vector<Change> Look(const CatalogSet& catalogs);
+  // segment_files_not_written and segment_files_written. If `tell` throws, this
+  // change and the following ones are told by the next call.
+  void Look(const CatalogSet& catalogs,
+            absl::FunctionRef<void(const Change& change)> tell);
 
  private:
   struct Seen {

@@ -27,15 +27,18 @@ std::optional<std::string> ExpiryWarning(absl::Time expiry, absl::Time now) {
 }
 
 std::optional<std::string> ExpiryReminder::Due(absl::Time expiry,
-                                               absl::Time now) {
+                                               absl::Time now) const {
   std::optional<std::string> warning = ExpiryWarning(expiry, now);
   if (!warning.has_value()) return std::nullopt;
   const bool told =
       expiry == told_expiry_ && absl::AbsDuration(now - told_) < kDay;
   if (told) return std::nullopt;
+  return warning;
+}
+
+void ExpiryReminder::Told(absl::Time expiry, absl::Time now) {
   told_expiry_ = expiry;
   told_ = now;
-  return warning;
 }
 
 }  // namespace attendant

@@ -21,7 +21,9 @@ std::optional<std::string> ExpiryWarning(absl::Time expiry, absl::Time now);
 class ExpiryReminder {
  public:
   // Returns ExpiryWarning if a warning is due. `now` may decrease.
-  std::optional<std::string> Due(absl::Time expiry, absl::Time now);
+  std::optional<std::string> Due(absl::Time expiry, absl::Time now) const;
+  // Call once a warning that was due has been given.
+  void Told(absl::Time expiry, absl::Time now);
 
  private:
   absl::Time told_expiry_ = absl::InfiniteFuture();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -63,11 +64,11 @@ class BackgroundChangesTest : public ServerFixture {
   // Returns the names of the events that Look reports, in order.
   std::vector<std::string> Look() {
     std::vector<std::string> events;
-    for (const auto& change : changes_.Look(*catalogs_)) {
+    changes_.Look(*catalogs_, [&](const BackgroundChanges::Change& change) {
       EXPECT_EQ(change.catalog, "shop");
       events.push_back(absl::StrCat(change.event, ": ",
                                     std::string(change.status.message())));
-    }
+    });
     return events;
   }
 
@@ -97,6 +98,19 @@ TEST_F(BackgroundChangesTest, SegmentFilesThatCantBeWrittenAreToldOnce) {
   EXPECT_EQ(Describe("shop").segment_files_error(), "");
   EXPECT_THAT(Listed().warnings(), IsEmpty());
   EXPECT_THAT(server_->readiness().warnings, IsEmpty());
+}
+
+TEST_F(BackgroundChangesTest, WhatCouldNotBeLoggedIsToldAgain) {
+  ASSERT_OK(ArmFailPoint("segments.before_manifest=error"));
+  Write("a");
+  ASSERT_OK(ArmFailPoint(""));
+  EXPECT_THROW(changes_.Look(*catalogs_,
+                             [](const BackgroundChanges::Change&) {
+                               throw std::bad_alloc();
+                             }),
+               std::bad_alloc);
+  EXPECT_THAT(Look(), ElementsAre(HasSubstr("segment_files_not_written")));
+  EXPECT_THAT(Look(), IsEmpty());
 }
 
 TEST_F(BackgroundChangesTest, ADeletedCatalogIsForgotten) {
