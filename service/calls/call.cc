@@ -10,6 +10,21 @@
 #include "core/base/status.h"
 
 namespace attendant {
+namespace {
+
+absl::Status StatusOfException(const std::exception& exception) {
+  const auto* error = dynamic_cast<const std::system_error*>(&exception);
+  if (error != nullptr &&
+      error->code() == std::errc::resource_unavailable_try_again) {
+    return StatusWithReason(absl::StatusCode::kResourceExhausted,
+                            "the system allows the server no more threads",
+                            "OUT_OF_THREADS");
+  }
+  return absl::InternalError(
+      absl::StrCat("unexpected exception: ", exception.what()));
+}
+
+}  // namespace
 
 absl::string_view MetadataOf(const grpc::ServerContextBase& context,
                              const char* key) {
@@ -45,22 +60,17 @@ gpr_timespec ToGrpcTime(SteadyTime time) {
                           GPR_TIMESPAN));
 }
 
-absl::Status RunHandler(const std::function<absl::Status()>& handle) {
+absl::Status RunHandler(absl::FunctionRef<absl::Status()> handle) noexcept {
   try {
-    return handle();
-  } catch (const std::bad_alloc&) {
-    return StatusWithReason(absl::StatusCode::kResourceExhausted,
-                            "out of memory", "OUT_OF_MEMORY");
-  } catch (const std::exception& exception) {
-    const auto* error = dynamic_cast<const std::system_error*>(&exception);
-    if (error != nullptr &&
-        error->code() == std::errc::resource_unavailable_try_again) {
-      return StatusWithReason(absl::StatusCode::kResourceExhausted,
-                              "the system allows the server no more threads",
-                              "OUT_OF_THREADS");
+    try {
+      return handle();
+    } catch (const std::bad_alloc&) {
+      throw;
+    } catch (const std::exception& exception) {
+      return StatusOfException(exception);
     }
-    return absl::InternalError(
-        absl::StrCat("unexpected exception: ", exception.what()));
+  } catch (const std::bad_alloc&) {
+    return OutOfMemory();
   }
 }
 

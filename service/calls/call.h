@@ -5,8 +5,7 @@
 #include <grpc/support/time.h>
 #include <grpcpp/server_context.h>
 
-#include <functional>
-
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "core/base/clock.h"
@@ -28,9 +27,9 @@ SteadyTime CallerDeadline(SteadyTime deadline, SteadyTime now);
 gpr_timespec ToGrpcTime(SteadyTime time);
 
 // Runs `handle` and returns its status. Converts a failed allocation to
-// ResourceExhausted and any other exception to Internal, since neither may
-// reach gRPC.
-absl::Status RunHandler(const std::function<absl::Status()>& handle);
+// OutOfMemory and any other exception to Internal, since neither may reach
+// gRPC.
+absl::Status RunHandler(absl::FunctionRef<absl::Status()> handle) noexcept;
 
 }  // namespace attendant
 

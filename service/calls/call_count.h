@@ -15,6 +15,18 @@ namespace attendant {
 // Counts calls from their start until gRPC is done with them. Thread-safe.
 class CallCount {
  public:
+  // Counts one call while it lives.
+  class Counted {
+   public:
+    explicit Counted(CallCount& calls) : calls_(calls) { calls_.Begin(); }
+    ~Counted() { calls_.End(); }
+    Counted(const Counted&) = delete;
+    Counted& operator=(const Counted&) = delete;
+
+   private:
+    CallCount& calls_;
+  };
+
   void Begin() {
     MutexLock lock(&mutex_);
     ++count_;

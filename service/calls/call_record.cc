@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <optional>
 #include <random>
 
@@ -77,17 +78,26 @@ const std::string& CallRecord::request_id() {
   return request_id_;
 }
 
-void CallRecord::End(const absl::Status& status, Describe describe) {
+void CallRecord::End(const absl::Status& status, Describe describe) noexcept {
   const absl::Duration time = TimeSince(begin_);
-  ServerMetrics& metrics = records_.metrics;
-  metrics.calls(method_).Handled(status.code(), time);
-  CountShed(status, metrics);
+  records_.metrics.calls(method_).Handled(status.code(), time);
+  const bool is_slow = method_.is_query && time >= records_.slow_query_time;
+  if (is_slow) records_.metrics.slow_queries.Add();
+  try {
+    CountShed(status, records_.metrics);
+    LogEnd(status, time, is_slow, describe);
+  } catch (const std::exception&) {
+    // The call must end all the same.
+  }
+}
+
+void CallRecord::LogEnd(const absl::Status& status, absl::Duration time,
+                        bool is_slow, Describe describe) {
   if (IsOurs(method_, status)) {
     LogSome(records_.failures, LogLevel::kError, "call_failed", status, time,
             describe);
   }
-  if (method_.is_query && time >= records_.slow_query_time) {
-    metrics.slow_queries.Add();
+  if (is_slow) {
     LogSome(records_.slow_queries, LogLevel::kWarning, "slow_query", status,
             time, describe);
   }

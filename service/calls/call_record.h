@@ -67,11 +67,14 @@ class CallRecord {
   const std::string& request_id();
 
   // Records the end of the call; call once, before gRPC is told. `describe`
-  // adds call-specific log fields.
+  // adds call-specific log fields. A line for which there is no memory is not
+  // logged.
   using Describe = absl::FunctionRef<void(std::vector<LogField>& fields)>;
-  void End(const absl::Status& status, Describe describe);
+  void End(const absl::Status& status, Describe describe) noexcept;
 
  private:
+  void LogEnd(const absl::Status& status, absl::Duration time, bool is_slow,
+              Describe describe);
   void Log(LogLevel level, absl::string_view event, const absl::Status& status,
            absl::Duration time, Describe describe);
   // Logs if the limiter admits it, with the number of events suppressed before.

@@ -1,6 +1,7 @@
 #include "service/calls/grpc_status.h"
 
 #include <algorithm>
+#include <exception>
 #include <optional>
 #include <string>
 
@@ -127,19 +128,33 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   return result;
 }
 
-grpc::Status ToGrpcStatus(const absl::Status& status) {
-  if (status.ok()) return grpc::Status::OK;
-  const google::rpc::Status details = ToRpcStatus(status);
-  return grpc::Status(static_cast<grpc::StatusCode>(status.code()),
-                      details.message(), details.SerializeAsString());
+grpc::Status ToGrpcStatus(const absl::Status& status) noexcept {
+  if (status.ok()) return grpc::Status();
+  const auto code = static_cast<grpc::StatusCode>(status.code());
+  try {
+    const google::rpc::Status details = ToRpcStatus(status);
+    const std::string bytes = details.SerializeAsString();
+    grpc::Status result(code, details.message(), bytes);
+    // gRPC copies the texts when it can no longer go back: what was just freed
+    // is there for that.
+    const grpc::Status copy = result;
+    return result;
+  } catch (const std::exception&) {
+    return grpc::Status(code, "");
+  }
 }
 
-void PushBack(const absl::Status& status, grpc::ServerContextBase& context) {
-  const std::optional<absl::Duration> delay = RetryDelayOf(status);
-  if (!delay && !HasToBeMended(status)) return;
-  context.AddTrailingMetadata(
-      "grpc-retry-pushback-ms",
-      delay ? absl::StrCat(absl::ToInt64Milliseconds(*delay)) : "-1");
+void PushBack(const absl::Status& status,
+              grpc::ServerContextBase& context) noexcept {
+  try {
+    const std::optional<absl::Duration> delay = RetryDelayOf(status);
+    if (!delay && !HasToBeMended(status)) return;
+    context.AddTrailingMetadata(
+        "grpc-retry-pushback-ms",
+        delay ? absl::StrCat(absl::ToInt64Milliseconds(*delay)) : "-1");
+  } catch (const std::exception&) {
+    // The client tries again when it likes; it must not wait for ever instead.
+  }
 }
 
 }  // namespace attendant

@@ -26,15 +26,17 @@ inline constexpr std::size_t kMaxStatusMessageBytes = 512;
 //   OVER_LIMIT: retrying a request that exceeds a limit cannot help.
 google::rpc::Status ToRpcStatus(const absl::Status& status);
 
-// Like ToRpcStatus, with the details in grpc-status-details-bin.
-grpc::Status ToGrpcStatus(const absl::Status& status);
+// Like ToRpcStatus, with the details in grpc-status-details-bin. A status for
+// which there is no memory keeps its code alone.
+grpc::Status ToGrpcStatus(const absl::Status& status) noexcept;
 
 // Controls gRPC's automatic retries of RESOURCE_EXHAUSTED, and of UNAVAILABLE
 // errors that an operator has to fix (kFilesNotAccessible), with the trailing
 // metadata grpc-retry-pushback-ms (gRFC A6): clients wait for RetryDelayOf or,
-// if there is none, do not retry. Call before a call that ends with `status` is
-// finished.
-void PushBack(const absl::Status& status, grpc::ServerContextBase& context);
+// if there is none, do not retry. Does nothing if there is no memory for it.
+// Call before a call that ends with `status` is finished.
+void PushBack(const absl::Status& status,
+              grpc::ServerContextBase& context) noexcept;
 
 }  // namespace attendant
 

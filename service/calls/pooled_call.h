@@ -56,11 +56,12 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   void Refuse(const absl::Status& status) override { Finish(status); }
   void Yield() override { pool_.Yield(this); }
 
-  // Adds the call to the pool again a little later; it holds no worker
-  // meanwhile. Returns false if the call has kept retrying up to its deadline,
-  // or for kDefaultTokenWait if it has none. After true the call may be
-  // deleted.
-  bool TryAgainLater();
+  // If `status` tells that the write a token names is not visible yet, adds the
+  // call to the pool again a little later; it holds no worker meanwhile.
+  // Returns false for another status, if the call has kept retrying up to its
+  // deadline, or for kDefaultTokenWait if it has none, or if there is no memory
+  // to wait with. After true the call may be deleted.
+  bool TryAgainLater(const absl::Status& status) noexcept;
 
   // Removes the call from the queue if it waits there.
   void OnCancel() override;
@@ -73,10 +74,10 @@ class PooledCall : public RecordedCall<grpc::ServerUnaryReactor>, public Work {
   ~PooledCall() override = default;
 
   // Ends the call inside Run. The call may be deleted before this returns.
-  void End(const absl::Status& status);
+  void End(const absl::Status& status) noexcept;
   // Sends the response if the status is OK. The call may be deleted before this
   // returns.
-  void Finish(const absl::Status& status) {
+  void Finish(const absl::Status& status) noexcept {
     RecordedCall::Finish(status, status.ok() ? response_.Length() : 0);
   }
 

@@ -35,21 +35,21 @@ class RecordedCall : public Reactor {
     cancel_time_.store(SteadyNow());
     cancelled_.store(true);
   }
-  void OnDone() override {
-    CallCount& calls = backend_.calls;
-    delete this;
-    calls.End();
-  }
+  void OnDone() override { delete this; }
+
+ private:
+  // First, since whoever waits for the count may then delete the backend.
+  const CallCount::Counted counted_;
 
  protected:
   RecordedCall(Backend& backend, const Method& method,
                grpc::CallbackServerContext& context)
-      : backend_(backend),
+      : counted_(backend.calls),
+        backend_(backend),
         context_(context),
         record_(backend.records, method, context),
         wait_(backend.stall_watch, context) {
     backend_.poller_reserve->BeginWork();
-    backend_.calls.Begin();
     interrupt_.deadline = DeadlineOf(context);
     interrupt_.caller_deadline =
         CallerDeadline(interrupt_.deadline, SteadyNow());
@@ -58,8 +58,10 @@ class RecordedCall : public Reactor {
   ~RecordedCall() override = default;
 
   // Finishes with a reply of `reply_bytes` bytes. The call may be deleted
-  // before this returns.
-  void Finish(const absl::Status& status, std::size_t reply_bytes = 0) {
+  // before this returns. Never fails before gRPC is told, or its client would
+  // wait for ever: what there is no memory for is left out.
+  void Finish(const absl::Status& status,
+              std::size_t reply_bytes = 0) noexcept {
     PushBack(status, context_);
     End(status);
     wait_.Begin(reply_bytes);
@@ -82,11 +84,11 @@ class RecordedCall : public Reactor {
     if (ok) record_.CountRead();
   }
   // Ends a call that succeeded.
-  void StartWriteAndFinish(const grpc::ByteBuffer* last) {
+  void StartWriteAndFinish(const grpc::ByteBuffer* last) noexcept {
     record_.CountWritten();
     End(absl::OkStatus());
     wait_.Begin(last->Length());
-    Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status::OK);
+    Reactor::StartWriteAndFinish(last, grpc::WriteOptions(), grpc::Status());
   }
 
   // Call inside a Run that ends with `status`: tells the queue if the work

@@ -19,10 +19,11 @@ class RefusedCall final : public grpc::ServerUnaryReactor {
 grpc::ServerUnaryReactor* RefuseCall(Backend& backend, const Method& method,
                                      const absl::Status& status,
                                      grpc::CallbackServerContext& context) {
+  // First, because it may fail.
+  auto* call = new RefusedCall;
   PushBack(status, context);
   CallRecord(backend.records, method, context)
       .End(status, [](std::vector<LogField>&) {});
-  auto* call = new RefusedCall;
   call->Finish(ToGrpcStatus(status));
   return call;
 }

@@ -55,8 +55,7 @@ class UnaryCall final : public PooledCall {
   void Run() override {
     record_.BeginWork();
     const absl::Status status = RunHandler([this] { return Answer(); });
-    if (IsNotVisibleYet(status) && TryAgainLater()) return;
-    End(status);
+    if (!TryAgainLater(status)) End(status);
   }
 
  private:
@@ -143,10 +142,19 @@ grpc::ServerUnaryReactor* StartUnaryCall(Backend& backend, WorkerPool& pool,
   }
   auto* call = new UnaryCall<Request, Response, Handle>(
       backend, method, handler, pool, *context, *request, *response);
-  call->Enter(kNamesCatalog<Request>
-                  ? FlowOfCatalog(call->grant(), *context, *request,
-                                  method.is_query ? nullptr : backend.catalogs)
-                  : FlowOfCaller(call->grant(), *context));
+  FlowKey flow;
+  const absl::Status status = RunHandler([&] {
+    flow = kNamesCatalog<Request>
+               ? FlowOfCatalog(call->grant(), *context, *request,
+                               method.is_query ? nullptr : backend.catalogs)
+               : FlowOfCaller(call->grant(), *context);
+    return absl::OkStatus();
+  });
+  if (status.ok()) {
+    call->Enter(flow);
+  } else {
+    call->Refuse(status);
+  }
   return call;
 }
 

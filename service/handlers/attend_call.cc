@@ -90,23 +90,19 @@ class AttendCall final : public PooledCall {
       : PooledCall(backend, pool, AttendMethod(), context, request, response),
         light_queries_(light_queries) {}
 
-  // Parses a small request. Returns true if the call may wait for its turn.
-  bool Prepare() {
-    if (request_.Length() > kSmallRequestBytes) return true;
-    const absl::Status status = RunHandler([this] { return Parse(); });
-    if (!status.ok()) {
-      Finish(status);
-      return false;
-    }
+  // Parses a small request. On OK the call may wait for its turn.
+  absl::Status Prepare() {
+    if (request_.Length() > kSmallRequestBytes) return absl::OkStatus();
+    ATTENDANT_RETURN_IF_ERROR(Parse());
     if (HeldBytes() > kMaxHeldBytes) {
       // Parse it again when its turn has come, like a larger request.
       message_ = nullptr;
       DropMessages();
-      return true;
+      return absl::OkStatus();
     }
     group_ = GroupOf(*message_);
     light_place_ = LightQueries::PlaceOf(group_, EffortOf(*message_));
-    return true;
+    return absl::OkStatus();
   }
 
   // If the call is light and a worker is free, answers it on this thread and
@@ -180,9 +176,9 @@ class AttendCall final : public PooledCall {
     if (calls[0] != nullptr) End(status);
   }
 
-  // Answers calls of one group. Sets each to null once it is answered or waits
-  // for the write that its token names. After an error, the remaining calls are
-  // not answered yet.
+  // Answers calls of one group. Sets each to null when it is answered or waits
+  // for the write that its token names, neither of which can fail. After an
+  // error, the remaining calls are not answered yet.
   static absl::Status Answer(Works& calls) {
     const auto call_at = [&](std::size_t i) {
       return static_cast<AttendCall*>(calls[i]);
@@ -238,16 +234,14 @@ class AttendCall final : public PooledCall {
   }
 
   // May delete the object.
-  void ReplyOrWait(const absl::Status& visible) {
+  void ReplyOrWait(const absl::Status& visible) noexcept {
     const absl::Status interrupted = interrupt_.Check();
-    if (interrupted.ok() && IsNotVisibleYet(visible) && TryAgainLater()) {
-      return;
-    }
+    if (interrupted.ok() && TryAgainLater(visible)) return;
     Reply(interrupted.ok() ? visible : interrupted);
   }
 
   // May delete the object.
-  void Reply(const absl::Status& answered) {
+  void Reply(const absl::Status& answered) noexcept {
     End(RunHandler([&] {
       if (!answered.ok()) return answered;
       if (!group_.empty() && alone_since_ != SteadyTime::max()) {
@@ -314,8 +308,16 @@ grpc::ServerUnaryReactor* StartAttendCall(Backend& backend, WorkerPool& pool,
   }
   auto* call = new AttendCall(backend, pool, light_queries, *context, *request,
                               *response);
-  if (!call->Prepare()) return call;
-  const FlowKey flow = FlowOfCatalog(call->grant(), *context, *request);
+  FlowKey flow;
+  const absl::Status prepared = RunHandler([&] {
+    ATTENDANT_RETURN_IF_ERROR(call->Prepare());
+    flow = FlowOfCatalog(call->grant(), *context, *request);
+    return absl::OkStatus();
+  });
+  if (!prepared.ok()) {
+    call->Refuse(prepared);
+    return call;
+  }
   if (call->TryRunHere(flow)) {
     // The call may have been deleted.
     backend.poller_reserve->EndWork();

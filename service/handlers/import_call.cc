@@ -76,24 +76,29 @@ ImportCall::ImportCall(Backend& backend, WorkerPool& pool,
 void ImportCall::OnReadDone(bool ok) {
   EndRead(ok);
   backend_.poller_reserve->BeginWork();
-  if (context_.IsCancelled()) {
-    Finish(Gone());
-  } else if (!ok) {
-    // The client has closed its side.
-    Finish(catalog_ != nullptr
-               ? absl::OkStatus()
-               : InvalidField("catalog", "a stream without a message",
-                              "a first message that names the catalog"));
-  } else if (backend_.draining.load()) {
+  bool continues = false;
+  const absl::Status status = RunHandler([&]() -> absl::Status {
+    if (context_.IsCancelled()) return Gone();
+    if (!ok) {
+      // The client has closed its side.
+      if (catalog_ != nullptr) return absl::OkStatus();
+      return InvalidField("catalog", "a stream without a message",
+                          "a first message that names the catalog");
+    }
     // The last acknowledgement tells the client where to resume on another
     // server.
-    Finish(Draining());
-  } else {
+    if (backend_.draining.load()) return Draining();
     if (catalog_ == nullptr) {
       set_flow(FlowOfCatalog(FindGrant(backend_, context_).get(), context_,
                              request_bytes_, backend_.catalogs));
     }
+    continues = true;
+    return absl::OkStatus();
+  });
+  if (continues) {
     pool_.Add(this);
+  } else {
+    Finish(status);
   }
 }
 
