@@ -45,11 +45,6 @@ constexpr std::size_t kNamedCatalogs = 3;
 constexpr absl::Duration kNoticeTime = absl::Milliseconds(100);
 constexpr absl::Duration kLeaveTime = absl::Milliseconds(500);
 
-int WorkerCount(int requested) {
-  if (requested > 0) return requested;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
-
 absl::Status ValidateOptions(const Server::Options& options) {
   ATTENDANT_RETURN_IF_ERROR(ValidateListen(options.listen));
   if (options.worker_count < 0) {
@@ -73,6 +68,11 @@ absl::Status ValidateOptions(const Server::Options& options) {
 
 }  // namespace
 
+int WorkerCount(const Server::Options& options) {
+  if (options.worker_count > 0) return options.worker_count;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
 Server::Server(const Options& options, CatalogSet* catalogs,
                std::shared_ptr<Security> security)
     : security_(std::move(security)),
@@ -81,7 +81,7 @@ Server::Server(const Options& options, CatalogSet* catalogs,
       background_log_(*catalogs, *security_),
       disk_watch_(*catalogs,
                   static_cast<std::uint64_t>(options.max_message_bytes)),
-      attend_pool_({.thread_count = WorkerCount(options.worker_count),
+      attend_pool_({.thread_count = WorkerCount(options),
                     .max_waiting_count = options.max_waiting_count,
                     .refuses_late = true,
                     .limits_wait = true},

@@ -112,6 +112,9 @@ class Server {
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
 };
 
+// Returns the number of threads that answer queries.
+int WorkerCount(const Server::Options& options);
+
 }  // namespace attendant
 
 #endif  // ATTENDANT_SERVICE_SERVER_H_

@@ -113,7 +113,8 @@ void Reload(Security& security) {
 int Serve(const Flags& flags) {
   // Elsewhere stdout and the JSON log on stderr often end in the same journal.
   if (isatty(STDOUT_FILENO) == 1) Print(ToText(flags));
-  if (const absl::Status status = PrepareProcess(); !status.ok()) {
+  if (const absl::Status status = PrepareProcess(WorkerCount(flags.server));
+      !status.ok()) {
     return Refuse(status, "");
   }
   LogInBackground();

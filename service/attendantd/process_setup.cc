@@ -40,16 +40,19 @@ void LimitFreeMemory() {
   mallopt(M_TOP_PAD, 1 << 20);
 }
 
-absl::Status CheckThreads() {
-  constexpr std::size_t kLeast = 60;
+// The threads of an idle server beside its workers.
+constexpr int kOtherThreads = 60;
+
+absl::Status CheckThreads(int worker_count) {
+  const auto least = static_cast<std::size_t>(kOtherThreads + worker_count);
   std::latch done(1);
   std::vector<std::jthread> threads;
   const absl::Cleanup release = [&done] { done.count_down(); };
   try {
-    while (threads.size() < kLeast) threads.emplace_back([&] { done.wait(); });
+    while (threads.size() < least) threads.emplace_back([&] { done.wait(); });
   } catch (const std::system_error&) {
     return absl::ResourceExhaustedError(absl::StrCat(
-        "threads: got ", threads.size(), ", want ", kLeast,
+        "threads: got ", threads.size(), ", want ", least,
         " at least: raise the limit of the user (ulimit -u), of the control "
         "group (systemd TasksMax, pids.max) or on address space (ulimit -v)"));
   }
@@ -66,7 +69,7 @@ void HoldStandardStreams() {
   if (file >= 0) close(file);
 }
 
-absl::Status PrepareProcess() {
+absl::Status PrepareProcess(int worker_count) {
   // Debian's Abseil, whose mutexes gRPC uses, searches for deadlock cycles at
   // each lock operation, under one lock shared by all threads.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
@@ -74,7 +77,7 @@ absl::Status PrepareProcess() {
   RaiseOpenFilesLimit();
   // Stored data must not be readable by other users.
   umask(0077);
-  return CheckThreads();
+  return CheckThreads(worker_count);
 }
 
 }  // namespace attendant

@@ -13,9 +13,10 @@ void HoldStandardStreams();
 
 // Configures lock checking, malloc, the open-files limit and the umask. Call
 // once, before the server has threads. ResourceExhausted if the system allows
-// fewer threads than an idle server has: RocksDB and gRPC would abort the
-// process when a thread can't be started.
-absl::Status PrepareProcess();
+// fewer threads than an idle server has with `worker_count` threads that answer
+// queries: RocksDB and gRPC would abort the process when a thread can't be
+// started.
+absl::Status PrepareProcess(int worker_count);
 
 }  // namespace attendant
 
