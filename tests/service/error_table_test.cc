@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/catalog/query/attend.h"
+#include "service/calls/methods.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
@@ -75,43 +76,16 @@ void ExpectInvalid(const grpc::Status& status, const std::string& field) {
 }
 
 TEST_F(ErrorTableTest, MalformedBytesAreInvalidArgument) {
-  for (const char* method : {"/attendant.v1.CatalogService/CreateCatalog",
-                             "/attendant.v1.CatalogService/GetCatalog",
-                             "/attendant.v1.CatalogService/ListCatalogs",
-                             "/attendant.v1.CatalogService/UpdateCatalog",
-                             "/attendant.v1.CatalogService/DeleteCatalog",
-                             "/attendant.v1.SnapshotService/CreateSnapshot",
-                             "/attendant.v1.SnapshotService/GetSnapshot",
-                             "/attendant.v1.SnapshotService/ListSnapshots",
-                             "/attendant.v1.SnapshotService/VerifySnapshot",
-                             "/attendant.v1.SnapshotService/RestoreSnapshot",
-                             "/attendant.v1.SnapshotService/DeleteSnapshot",
-                             "/attendant.v1.SnapshotService/ExportSnapshot",
-                             "/attendant.v1.SnapshotService/ImportSnapshot",
-                             "/attendant.v1.AliasService/SetAlias",
-                             "/attendant.v1.AliasService/GetAlias",
-                             "/attendant.v1.AliasService/ListAliases",
-                             "/attendant.v1.AliasService/DeleteAlias",
-                             "/attendant.v1.ItemService/BatchUpsertItems",
-                             "/attendant.v1.ItemService/ImportItems",
-                             "/attendant.v1.ItemService/BatchGetItems",
-                             "/attendant.v1.ItemService/ListItems",
-                             "/attendant.v1.ItemService/BatchDeleteItems",
-                             "/attendant.v1.ModelService/CreateModel",
-                             "/attendant.v1.ModelService/GetModel",
-                             "/attendant.v1.ModelService/ListModels",
-                             "/attendant.v1.ModelService/DeleteModel",
-                             "/attendant.v1.AttentionService/Attend",
-                             "/attendant.v1.AttentionService/BatchAttend",
-                             "/attendant.v1.SequenceService/Contextualize",
-                             "/attendant.v1.SequenceService/RankCandidates"}) {
+  for (const Method& method : AllMethods()) {
+    const std::string path =
+        absl::StrCat("/", method.service, "/", method.name);
     // A length past the end; a tag of zero; a field that does not end.
     for (const std::string& bytes :
          {std::string("\x0A\x7F", 2), std::string("\x00", 1),
           std::string("\x08\xFF\xFF")}) {
-      const grpc::Status status = CallWithBytes(channel_, method, bytes);
+      const grpc::Status status = CallWithBytes(channel_, path, bytes);
       ExpectStatus(status, grpc::StatusCode::INVALID_ARGUMENT, "");
-      EXPECT_EQ(ReasonIn(DetailsOf(status)), "MALFORMED_MESSAGE") << method;
+      EXPECT_EQ(ReasonIn(DetailsOf(status)), "MALFORMED_MESSAGE") << path;
     }
   }
 }
