@@ -217,6 +217,12 @@ class AttendCallTest : public ::testing::Test {
     }
   }
 
+  // Sets a deadline that only the server knows, so that the call arrives on a
+  // busy machine too.
+  static void SetServerDeadline(const char* timeout,
+                                grpc::ClientContext& context) {
+    context.AddMetadata("grpc-timeout", timeout);
+  }
   void Ask(Call& call) {
     call.status = stub_->Attend(&call.context, call.request, &call.response);
   }
@@ -375,8 +381,7 @@ TEST_F(AttendCallTest, AQueryThatExpiresInTheQueueIsLoggedWithThatTime) {
   std::mt19937_64 random(7);
   Call call;
   call.request = RandomRequest(random);
-  call.context.set_deadline(std::chrono::system_clock::now() +
-                            std::chrono::milliseconds(100));
+  SetServerDeadline("500m", call.context);
   pool_->Add(&blocker_);
   blocker_.AwaitRunning();
   testing::internal::CaptureStderr();
@@ -576,14 +581,17 @@ TEST_F(AttendCallTest, CancelledAndLateMembersHoldNobodyUp) {
   for (Call& call : calls) call.request = RandomRequest(random);
   pool_->Add(&blocker_);
   blocker_.AwaitRunning();
-  const SteadyTime deadline = SteadyAfter(absl::Milliseconds(300));
-  calls[2].context.set_deadline(ToGrpcTime(deadline));
+  SetServerDeadline("500m", calls[2].context);
   for (Call& call : calls) {
     call.thread = std::thread([this, &call] { Ask(call); });
   }
-  while (pool_->counts().waiting_count < calls.size()) {
-    std::this_thread::yield();
-  }
+  // One may expire before the last one waits.
+  const auto has_all = [&](const WorkCounts& counts) {
+    return counts.waiting_count +
+               static_cast<std::size_t>(counts.ended_waiting_count) ==
+           calls.size();
+  };
+  while (!has_all(pool_->counts())) std::this_thread::yield();
   calls[4].context.TryCancel();
   calls[2].thread.join();
   calls[4].thread.join();
@@ -632,15 +640,18 @@ TEST_F(AttendCallTest, LargeRequestsAreReadWhenTheirTurnComes) {
 //   --cancels=N  (1000)
 class CancelTest : public AttendCallTest {
  protected:
-  // Cancels `cancels` calls and waits until none is left. `p99` is of the time
-  // that running calls took to stop.
-  void CancelAtAnyMoment(std::int64_t cancels, absl::Duration& p99) {
+  // Cancels `cancels` calls and waits until none is left. Adds the times that
+  // running calls took to stop to `overruns`, and returns the 99th percentile
+  // of all that are in it in `p99`.
+  void CancelAtAnyMoment(std::int64_t cancels,
+                         std::vector<absl::Duration>& overruns,
+                         absl::Duration& p99) {
     Serve(2);
     constexpr int kCallers = 8;
+    const std::size_t before = overruns.size();
     // If several calls stopped since the last check, each took at most the
     // maximum so far and at most their total.
     Mutex mutex;
-    std::vector<absl::Duration> overruns;
     WorkCounts last_counts;
     const auto note_overruns = [&] {
       MutexLock lock(&mutex);
@@ -696,7 +707,7 @@ class CancelTest : public AttendCallTest {
     note_overruns();
     // Under a sanitizer there are fewer calls, on a smaller catalog.
     if (!kSanitized) {
-      ASSERT_GE(overruns.size(), 20u);
+      ASSERT_GE(overruns.size() - before, 20u);
     }
     if (overruns.empty()) return;
     const auto at =
@@ -715,11 +726,13 @@ TEST_F(CancelTest, CancelsAtAnyMomentLeaveNothingBehind) {
   // Makes queries take milliseconds.
   if (!kSanitized) Grow(100'000);
   // A worker that must stop may wait for a processor that other programs use,
-  // up to 60 ms while two builds run; one of three attempts must be in time.
+  // up to 60 ms while two builds run; so there are up to three attempts, of
+  // which all overruns count.
   constexpr absl::Duration kInTime = absl::Milliseconds(20);
+  std::vector<absl::Duration> overruns;
   absl::Duration p99;
   for (int i = 0; i < 3 && !HasFailure() && (i == 0 || p99 > kInTime); ++i) {
-    CancelAtAnyMoment(Flag("cancels", Short(1000)), p99);
+    CancelAtAnyMoment(Flag("cancels", Short(1000)), overruns, p99);
   }
   if (!kSanitized) {
     EXPECT_LE(p99, kInTime);
