@@ -2,6 +2,7 @@
 rounds."""
 
 import dataclasses
+import math
 import statistics
 
 import compared
@@ -48,6 +49,10 @@ MOST_BUILD_OF_HNSWLIB = .2
 MOST_BUILD_S = {1_000_000: 30}  # by keys
 MOST_OF_KEYS = 1.35  # bytes held, of the fp32 keys'
 
+# Of rivals, exact and cost.
+QUERIES = 1000  # of results that don't say it
+BATCH = 64
+
 # Of exact, times FAISS Flat.
 LEAST_PROVEN = {"single": 4.5, "batch": 8}
 LEAST_EXACT = {"single": 1.2, "batch": 6}
@@ -61,7 +66,7 @@ MOST_EXPONENT = .6
 @dataclasses.dataclass
 class Bar:
     what: str
-    got: float
+    got: float  # nan: it was not measured, which misses every bar
     least: float = float("-inf")
     most: float = float("inf")
 
@@ -73,7 +78,17 @@ class Bar:
     def text(self):
         want = (f"at least {self.least:g}" if self.least != float("-inf")
                 else f"at most {self.most:g}")
-        return f"{self.what}: got {self.got:.3g}, want {want}"
+        return f"{self.what}: got {self.got_text}, want {want}"
+
+    @property
+    def got_text(self):
+        """3 significant digits, or as many as it takes to say the same of it."""
+        if math.isnan(self.got):
+            return "none"
+        texts = (f"{self.got:.{digits}g}" for digits in range(3, 18))
+        return next(text for text in texts
+                    if dataclasses.replace(self, got=float(text)).held
+                    == self.held)
 
     def __str__(self):
         return f"{'held' if self.held else 'MISSED'}: {self.text}"
@@ -87,6 +102,7 @@ def growth(round_):
 
 def of_overload(result):
     """For each size and each stage of more than the capacity."""
+    counted = set()
     for items, rounds in result["sizes"].items():
         cost_ms = statistics.median(a["cost_ms"] for a in rounds)
         for number, stage in enumerate(rounds[0]["stages"]):
@@ -101,6 +117,7 @@ def of_overload(result):
 
             case = f"{int(items):,} items at {stage['name']}"
             if cost_ms >= LEAST_COST_MS:
+                counted.add(items)
                 yield Bar(f"{case}, answered of the capacity",
                           median(number, "goodput"),
                           least=(LEAST_GOODPUT if stage["times"] <= 3
@@ -121,6 +138,8 @@ def of_overload(result):
         yield Bar(f"{int(items):,} items, longest probe, ms",
                   max(stage["probe_ms"] for a in rounds
                       for stage in a["stages"]), most=MOST_PROBE_MS)
+    yield Bar(f"sizes of {LEAST_COST_MS:g} ms a query and more", len(counted),
+              least=1)
 
 
 def of_served(result):
@@ -159,6 +178,7 @@ def of_mass_time(result):
     for name, found in result["sets"].items():
         most = min((share for keys, share in MOST_OF_SCAN.items()
                     if keys <= found["keys"]), default=None)
+        yield Bar(f"{name}, temperatures", len(found["cells"]), least=1)
         for cell in found["cells"]:
             case = f"{name} at {cell['temperature']:g}"
             if most is not None:
@@ -207,12 +227,17 @@ def of_live(result):
 
 def of_rivals(results):
     for name, result in results["sets"].items():
-        for recall, kind, rival, _, _, found in compared.comparison_rows(result):
-            least = (LEAST_OF_FAISS.get((name, kind)) if rival == "faiss"
-                     else LEAST_OF_HNSWLIB if recall == .99 else None)
-            if least is not None:
-                yield Bar(f"{name} at {recall:g}, {kind}, times {rival}",
-                          statistics.median(found), least=least)
+        found = {row[:3]: row[-1] for row in compared.comparison_rows(result)}
+        for recall in compared.RECALLS:
+            for kind in ("single", "batch"):
+                for rival in ("faiss", "hnswlib"):
+                    least = (LEAST_OF_FAISS.get((name, kind))
+                             if rival == "faiss"
+                             else LEAST_OF_HNSWLIB if recall == .99 else None)
+                    if least is not None:
+                        yield Bar(f"{name} at {recall:g}, {kind}, times {rival}",
+                                  median_of(found.get((recall, kind, rival))),
+                                  least=least)
         share = compared.build_share(name, result, "hnswlib")
         if share is not None:
             yield Bar(f"{name}, build, of hnswlib's time", share,
@@ -225,6 +250,11 @@ def of_rivals(results):
                       compared.bytes_per_item(ours) / (4 * ours["dim"]),
                       most=MOST_OF_KEYS)
     yield from of_builds(results)
+    yield from of_recalls(results)
+
+
+def median_of(found):
+    return statistics.median(found) if found else math.nan
 
 
 def of_builds(results):
@@ -233,34 +263,80 @@ def of_builds(results):
                   sum("error" in cell for cell in result["cells"]), most=0)
 
 
+def least_of_batches(recall, queries):
+    """The recall of the queries that fill whole batches, if all have `recall` and
+    those left out have 1."""
+    batched = queries // BATCH * BATCH
+    return recall - (1 - recall) * (queries - batched) / batched
+
+
+def of_recalls(results):
+    """Of our cells: that what was tuned has the recall that it was tuned to, and
+    that exact answers are."""
+    for name, result in results["sets"].items():
+        for cell in result["cells"]:
+            tuned = cell["configuration"] in compared.OURS
+            exact = cell["configuration"] in compared.EXACT_ANSWERS
+            if cell["engine"] != "attendant" or not tuned and not exact:
+                continue
+            if "error" in cell:  # of_builds counts it
+                continue
+            case = f"{name}, {cell['configuration']}"
+            if tuned:
+                case += f" at {cell['wanted_recall']:g}"
+            least = cell["wanted_recall"] if tuned else 1
+            yield Bar(f"{case}, recall",
+                      cell.get("recall", cell.get("unreachable", math.nan)),
+                      least=least)
+            # Since 2026-11-29 of all. What can't be tuned has none.
+            if ("batch_recall" in cell or result["date"] > "2026-11-28"
+                    and "unreachable" not in cell):
+                yield Bar(f"{case}, recall of batches",
+                          cell.get("batch_recall", math.nan),
+                          least=least_of_batches(
+                              least, result.get("queries", QUERIES)))
+
+
 def of_exact(results):
     yield from of_builds(results)
+    yield from of_recalls(results)
     for name, result in results["sets"].items():
-        for kind, ours, _, found in compared.exact_rows(result):
-            index, way = ours["configuration"].split()
-            least = (LEAST_PROVEN if way == "proven" else LEAST_EXACT)[kind]
-            yield Bar(f"{name}, {index} {way}, {kind}, times FAISS Flat",
-                      statistics.median(found), least=least)
-            if way == "proven" and kind == "single":
-                yield Bar(f"{name}, {index} proven, log partition off by",
-                          ours["mass_error_99"], most=MOST_PROVEN_ERROR)
-                if ours["keys"] in MOST_PROVEN_MS:
-                    yield Bar(f"{name}, {index} proven, ms",
-                              statistics.median(a["p50_ms"]
-                                                for a in ours["single"]),
-                              most=MOST_PROVEN_MS[ours["keys"]])
+        found = {(kind, ours["configuration"]): (ours, ratios)
+                 for kind, ours, _, ratios in compared.exact_rows(result)}
+        for kind in ("single", "batch"):
+            for configuration in compared.EXACT_ANSWERS:
+                ours, ratios = found.get((kind, configuration), (None, None))
+                proven = configuration.endswith(" proven")
+                least = (LEAST_PROVEN if proven else LEAST_EXACT)[kind]
+                yield Bar(f"{name}, {configuration}, {kind}, times FAISS Flat",
+                          median_of(ratios), least=least)
+                if ours and proven and kind == "single":
+                    yield Bar(f"{name}, {configuration}, log partition off by",
+                              ours["mass_error_99"], most=MOST_PROVEN_ERROR)
+                    if ours["keys"] in MOST_PROVEN_MS:
+                        yield Bar(f"{name}, {configuration}, ms",
+                                  statistics.median(a["p50_ms"]
+                                                    for a in ours["single"]),
+                                  most=MOST_PROVEN_MS[ours["keys"]])
 
 
 def of_cost(results):
     yield from of_builds(results)
-    for (recall, kind), points in compared.cost_points(results).items():
-        yield Bar(f"exponent at {recall:g}, {kind}",
-                  compared.fitted_exponent(points), most=MOST_EXPONENT)
+    yield from of_recalls(results)
+    points = compared.cost_points(results)
+    for recall in compared.RECALLS:
+        for kind in ("single", "batch"):
+            of_sizes = points.get((recall, kind))
+            yield Bar(f"exponent at {recall:g}, {kind}",
+                      compared.fitted_exponent(of_sizes) if of_sizes
+                      else math.nan, most=MOST_EXPONENT)
 
 
 def all_held(bars):
-    """Says what became of each."""
+    """Says what became of each. False of none: nothing was checked."""
     bars = list(bars)
     for bar in bars:
         print(bar)
-    return all(bar.held for bar in bars)
+    if not bars:
+        print("MISSED: there is no bar")
+    return bool(bars) and all(bar.held for bar in bars)

@@ -23,6 +23,7 @@ import re
 import sys
 
 import bars
+from compared import EXACT_ANSWERS, RECALLS
 from engine_process import EngineError, EngineProcess, ROOT
 
 # The configurations of each set. A query's time goes into finding its lists, which
@@ -63,10 +64,9 @@ RIVALS = {
     },
 }
 EXACT = {
-    "attendant": ["ivf proven", "ivf exact", "flat exact"],
+    "attendant": list(EXACT_ANSWERS),
     "faiss": ["Flat"],
 }
-RECALLS = [0.95, 0.99]
 COST = {"attendant": ["ivf tuned"]}
 # A cluster for each 500 keys: as hard at every size. mixture-1m is grown-1m.
 COST_SETS = ["grown-10k", "grown-50k", "grown-200k", "mixture-1m", "grown-4m"]
@@ -229,6 +229,7 @@ def main():
             "processor": processor_name(),
             "rounds": options.rounds,
             "seconds": options.seconds,
+            "queries": options.queries,
             "temperature": options.temperature,
             "metric": options.metric,
             "versions": versions,

@@ -6,6 +6,9 @@ import statistics
 # What rivals are compared with, tuned by the recall that it is asked for; until
 # 2026-11-25 by lists.
 OURS = ("ivf tuned", "ivf")
+RECALLS = (.95, .99)
+# What is compared with FAISS Flat.
+EXACT_ANSWERS = ("ivf proven", "ivf exact", "flat exact")
 # When rivals were built on a machine that had other work: their seconds are no
 # measure of ours.
 BUSY_BUILDS = [("mixture-1m", "2026-11-20")]

@@ -6,7 +6,7 @@ which bench/report.py makes the table of bench/README.md.
 
   bench/run overload           100,000, 300,000 and 600,000 items of 128, three
                                rounds of 5 s a stage
-  bench/run overload --quick   one round of 3 s with 100,000, in
+  bench/run overload --quick   one round of 3 s with 300,000, in
                                build/overload-quick.json
   bench/run overload --times 1 2 3 5 10
                                stages of so many times the capacity, for 3 alone
@@ -217,7 +217,7 @@ def parse_options():
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
     options.items = options.items or (
-        [100_000] if options.quick else [100_000, 300_000, 600_000])
+        [300_000] if options.quick else [100_000, 300_000, 600_000])
     options.seconds = options.seconds or (3 if options.quick else 5)
     options.rounds = options.rounds or (1 if options.quick else 3)
     options.json = options.json or (
