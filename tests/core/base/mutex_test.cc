@@ -78,18 +78,43 @@ TEST(CondVarTest, ATimeoutWithoutEndIsNoneAtOnce) {
   EXPECT_LT(wait_count, kMaxWaits);
 }
 
-// Nobody notifies, so only the timeout ends the wait; the lock is held
-// afterwards.
+// Nobody notifies, so only the timeout ends the waits.
 TEST(CondVarTest, WaitEndsAtItsTimeout) {
+  constexpr int kMaxWaits = 10;  // some may be spurious
   Counter counter;
   MutexLock lock(&counter.mutex);
   const SteadyTime begin = SteadyNow();
-  while (TimeSince(begin) < absl::Milliseconds(20)) {
+  int wait_count = 0;
+  for (; TimeSince(begin) < absl::Milliseconds(20); ++wait_count) {
     counter.changed.WaitWithTimeout(&counter.mutex, absl::Milliseconds(20));
   }
+  EXPECT_LE(wait_count, kMaxWaits);
   counter.changed.WaitWithTimeout(&counter.mutex, absl::ZeroDuration());
-  counter.value = 1;
-  EXPECT_EQ(counter.value, 1);
+}
+
+TEST(CondVarTest, TheLockIsFreeDuringAWaitAndHeldAfterIt) {
+  constexpr int kMaxWaits = 1000;  // 20 s: the other thread may start late
+  Counter counter;
+  std::thread other;
+  bool was_free = false;
+  {
+    MutexLock lock(&counter.mutex);
+    other = std::thread([&] {
+      MutexLock its_turn(&counter.mutex);
+      counter.value = 1;
+    });
+    for (int i = 0; i < kMaxWaits && counter.value == 0; ++i) {
+      counter.changed.WaitWithTimeout(&counter.mutex, absl::Milliseconds(20));
+    }
+    EXPECT_EQ(counter.value, 1);
+    std::thread([&] {
+      if (!counter.mutex.TryLock()) return;
+      was_free = true;
+      counter.mutex.Unlock();
+    }).join();
+  }
+  other.join();
+  EXPECT_FALSE(was_free);
 }
 
 // Hangs if the timeout is mistaken for the length of the wait.
