@@ -51,7 +51,7 @@ constexpr std::int64_t kFlips = kSanitized ? 5 : 20;
 // Most files begin with a header that identifies them.
 constexpr std::size_t kHeadBytes = 64;
 constexpr std::size_t kSectorBytes = 512;
-// Exit statuses of a child.
+// Exit statuses of a child, the worse the greater.
 constexpr int kWhole = 10;
 constexpr int kReported = 11;
 constexpr int kWrong = 12;
@@ -223,14 +223,14 @@ class Inspection {
   }
 
   // Damage must be reported as such, with its place. A damaged FORMAT may look
-  // like a newer program's.
+  // like a newer program's. What is wrong stays so, whatever is reported later.
   int Report(const absl::Status& status) {
     const bool is_damage =
         absl::IsDataLoss(status) ||
         (absl::IsFailedPrecondition(status) && hit_ == "FORMAT");
-    if (is_damage && !status.message().empty()) return result_ = kReported;
-    Say(status.ToString());
-    return result_ = kWrong;
+    const bool is_reported = is_damage && !status.message().empty();
+    if (!is_reported) Say(status.ToString());
+    return result_ = std::max(result_, is_reported ? kReported : kWrong);
   }
 
   // Passes if the snapshot is refused or restores its original contents.
@@ -471,6 +471,32 @@ class DamageSweepTest : public ::testing::Test {
     Count("in the place of another", status);
   }
 
+  // Deletes an item of the catalog in the copy.
+  int DeleteOne(const std::string& name) {
+    const auto set = OpenSet(copy_);
+    if (!set.ok()) return kWrong;
+    const auto catalog = (*set)->Get(name);
+    if (!catalog.ok()) return kWrong;
+    const std::vector<std::string> ids = {ItemOf(name, kDeleted).id};
+    return (*catalog)->Delete(ids, "").ok() ? kWhole : kWrong;
+  }
+
+  // Inverts a byte of each file of the snapshots in the copy; returns their
+  // number.
+  int DamageSnapshots() {
+    int count = 0;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(copy_ / "snapshots")) {
+      if (!entry.is_regular_file() || entry.file_size() == 0) continue;
+      std::string bytes = ReadBytes(entry.path());
+      char& middle = bytes[bytes.size() / 2];
+      middle = static_cast<char>(~middle);
+      WriteBytes(entry.path(), bytes);
+      ++count;
+    }
+    return count;
+  }
+
   // Returns the corresponding path in the other catalog's directory, or an
   // empty path if there is none.
   fs::path TwinOf(const fs::path& path) const {
@@ -565,6 +591,25 @@ TEST_F(DamageSweepTest, AnotherFileInItsPlaceIsReportedOrHarmless) {
   const Counts& count = counts_["in the place of another"];
   EXPECT_GT(count.reported, 5);
   EXPECT_GT(count.whole, 5);
+}
+
+// A catalog that lacks an item is checked before snapshots that are damaged.
+TEST_F(DamageSweepTest, WhatIsReportedDoesNotHideWhatIsWrong) {
+  for (const bool is_wrong : {false, true}) {
+    for (const bool is_reported : {false, true}) {
+      Restore();
+      if (is_wrong) {
+        ASSERT_EQ(RunInChild([&] { return DeleteOne(Names()[0]); }), kWhole);
+      }
+      if (is_reported) {
+        ASSERT_GT(DamageSnapshots(), 0);
+      }
+      const int want = is_wrong ? kWrong : is_reported ? kReported : kWhole;
+      EXPECT_EQ(RunInChild([&] { return Inspection(copy_, "", {}).Run(); }),
+                want)
+          << is_wrong << ", " << is_reported;
+    }
+  }
 }
 
 TEST_F(DamageSweepTest, WithoutDamageAllIsWhole) {
