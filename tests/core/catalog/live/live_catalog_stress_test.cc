@@ -1,6 +1,8 @@
 // Readers query while a writer changes every item and indexes are swapped: no
 // answer may show half a write.
 #include <atomic>
+#include <map>
+#include <string>
 #include <thread>
 
 #include "absl/cleanup/cleanup.h"
@@ -9,7 +11,29 @@
 namespace attendant {
 namespace {
 
-class LiveCatalogStressTest : public CatalogFixture {};
+class LiveCatalogStressTest : public CatalogFixture {
+ protected:
+  // Expects both items of each pair, of equal logit: those of the greatest
+  // logits there are, from answers that are exact. Of the items that tie with
+  // the last one, some may be cut off.
+  static void ExpectWholePairs(const Snapshot& snapshot,
+                               const AttendAnswer& answer) {
+    std::map<std::string, float> logits;
+    for (const AttendedItem& item : answer.items) {
+      const float place = snapshot.KeyOf(item.address, 0)[0];
+      ASSERT_EQ(item.logit, place);
+      logits[std::string(
+          snapshot.IdOf(item.address.segment, item.address.row))] = place;
+    }
+    ASSERT_EQ(logits.size(), answer.items.size());
+    for (const auto& [id, logit] : logits) {
+      if (logit == answer.items.back().logit) continue;
+      const auto twin = logits.find((id[0] == 'a' ? "b" : "a") + id.substr(1));
+      ASSERT_NE(twin, logits.end()) << id << " is alone";
+      ASSERT_EQ(twin->second, logit) << id;
+    }
+  }
+};
 
 TEST_F(LiveCatalogStressTest, ReadersNeverSeeHalfAWrite) {
   // Every write moves both items of a pair to the same place, so both have the
@@ -51,8 +75,10 @@ TEST_F(LiveCatalogStressTest, ReadersNeverSeeHalfAWrite) {
         ASSERT_OK(answer);
         if (query.scan_mode == ScanMode::kExact) {
           ASSERT_EQ(answer->scored_count, 2 * kPairs);
+          ASSERT_TRUE(answer->results_exact);
         }
         ASSERT_EQ(answer->items.size(), 10);
+        if (answer->results_exact) ExpectWholePairs(*snapshot, *answer);
         ++answers;
       }
     });
