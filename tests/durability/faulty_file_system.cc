@@ -213,13 +213,18 @@ void FaultyFileSystem::Inject(const FileFault& fault) {
 
 bool FaultyFileSystem::befell() const {
   MutexLock lock(&mutex_);
-  return befell_;
+  return struck_.size() > struck_before_;
+}
+
+std::vector<FileFault> FaultyFileSystem::struck() const {
+  MutexLock lock(&mutex_);
+  return struck_;
 }
 
 void FaultyFileSystem::InjectNothing() {
   MutexLock lock(&mutex_);
   fault_.reset();
-  befell_ = false;
+  struck_before_ = struck_.size();
   holds_ = false;
   released_.NotifyAll();
 }
@@ -241,8 +246,9 @@ std::optional<FileFault::Kind> FaultyFileSystem::ComeBy(
     return std::nullopt;
   }
   const FileFault::Kind kind = fault_->kind;
-  fault_.reset();
-  befell_ = true;
+  struck_.push_back(*std::exchange(fault_, std::nullopt));
+  struck_.back().path_part =
+      std::filesystem::path(path).lexically_relative(root_).string();
   if (kind == FileFault::Kind::kHold) {
     holds_ = true;
     while (holds_) released_.Wait(&mutex_);

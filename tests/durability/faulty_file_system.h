@@ -70,6 +70,9 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   void Inject(const FileFault& fault);
   // Returns true if a fault has hit a call since InjectNothing.
   bool befell() const;
+  // Returns all faults that have hit calls so far, with the calls' whole paths
+  // below the root.
+  std::vector<FileFault> struck() const;
   void InjectNothing();
 
   // Number of FileCalls so far.
@@ -187,7 +190,9 @@ class FaultyFileSystem : public rocksdb::FileSystemWrapper {
   std::optional<std::map<std::string, std::optional<std::string>>> left_
       ABSL_GUARDED_BY(mutex_);
   std::optional<FileFault> fault_ ABSL_GUARDED_BY(mutex_);
-  bool befell_ ABSL_GUARDED_BY(mutex_) = false;
+  std::vector<FileFault> struck_ ABSL_GUARDED_BY(mutex_);
+  // The number that had hit calls at the last InjectNothing.
+  std::size_t struck_before_ ABSL_GUARDED_BY(mutex_) = 0;
   bool holds_ ABSL_GUARDED_BY(mutex_) = false;
   CondVar released_;
 };

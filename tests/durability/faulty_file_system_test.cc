@@ -6,7 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <memory>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/storage/files/files.h"
@@ -211,7 +214,28 @@ TEST(FaultyFileSystemTest, AFaultBefallsTheCallThatItIsMeantFor) {
   EXPECT_TRUE(faulty->befell());
   faulty->Inject({FileFault::Kind::kFail, FileCall::kWrite, 1, "file"});
   faulty->InjectNothing();
+  EXPECT_FALSE(faulty->befell());
   EXPECT_OK(files.ReplaceFile(path, "z"));
+}
+
+TEST(FaultyFileSystemTest, FaultsThatStruckAreKeptWithTheirPaths) {
+  const ScratchDirectory directory;
+  auto faulty = std::make_shared<FaultyFileSystem>(directory.path(), 1);
+  const Files files(faulty);
+  faulty->Inject({FileFault::Kind::kDelay, FileCall::kRename, 2, ""});
+  EXPECT_OK(files.ReplaceFile(directory / "one", "x"));
+  EXPECT_THAT(faulty->struck(), ::testing::IsEmpty());
+  EXPECT_OK(files.ReplaceFile(directory / "two", "x"));
+  faulty->InjectNothing();
+  faulty->Inject({FileFault::Kind::kNoSpace, FileCall::kRemove, 1, "o"});
+  EXPECT_FALSE(files.RemoveFile(directory / "one").ok());
+  const std::vector<FileFault> struck = faulty->struck();
+  ASSERT_EQ(struck.size(), 2);
+  EXPECT_EQ(struck[0].kind, FileFault::Kind::kDelay);
+  EXPECT_EQ(struck[0].call, FileCall::kRename);
+  EXPECT_EQ(struck[0].path_part, "two");
+  EXPECT_EQ(struck[1].kind, FileFault::Kind::kNoSpace);
+  EXPECT_EQ(struck[1].path_part, "one");
 }
 
 TEST(FaultyFileSystemTest, AShortenedWriteIsHalfDone) {

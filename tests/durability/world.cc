@@ -77,21 +77,6 @@ absl::Status Different(absl::string_view what) {
   return absl::InternalError(absl::StrCat("unlike the model: ", what));
 }
 
-// True if the error is one that a disk fault causes. Internal counts only with
-// the file system's own message.
-bool IsOfTheDisk(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kResourceExhausted:
-    case absl::StatusCode::kDataLoss:
-      return true;
-    case absl::StatusCode::kInternal:
-      return absl::StrContains(status.message(), kInjectedError);
-    default:
-      return false;
-  }
-}
-
 std::vector<Item> ItemsOf(const PlainCatalog& plain) {
   std::vector<Item> items;
   for (const auto& [id, item] : plain.items) items.push_back(item);
@@ -134,6 +119,22 @@ std::string Text(const WriteOutcome& outcome) {
 
 }  // namespace
 
+bool Explains(const FileFault& fault, const absl::Status& status) {
+  if (fault.kind == FileFault::Kind::kDelay ||
+      fault.kind == FileFault::Kind::kHold ||
+      !absl::StrContains(status.message(), fault.path_part)) {
+    return false;
+  }
+  if (fault.kind == FileFault::Kind::kNoSpace) {
+    return absl::IsResourceExhausted(status);
+  }
+  if (!absl::StrContains(status.message(), kInjectedError)) return false;
+  // A part of a snapshot that can't be read is lost.
+  const bool is_part = fault.call == FileCall::kOpen &&
+                       absl::StartsWith(fault.path_part, "snapshots/");
+  return absl::IsInternal(status) || (is_part && absl::IsDataLoss(status));
+}
+
 World::World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
              std::uint64_t seed)
     : directory_(std::move(directory)),
@@ -141,14 +142,18 @@ World::World(std::string directory, std::shared_ptr<FaultyFileSystem> files,
       settles_at_once_(seed % 3 == 0),
       random_(seed) {}
 
-bool World::FailureIsDue() const { return files_->befell(); }
+bool World::IsExplained(const absl::Status& status) const {
+  const std::vector<FileFault> struck = files_->struck();
+  return std::any_of(
+      struck.begin() + static_cast<std::ptrdiff_t>(struck_before_),
+      struck.end(),
+      [&](const FileFault& fault) { return Explains(fault, status); });
+}
 
 absl::Status World::CheckFailure(const absl::Status& status,
                                  const std::string& what) const {
-  if (!FailureIsDue() || !IsOfTheDisk(status)) {
-    return Different(absl::StrCat(what, " failed: ", status.ToString()));
-  }
-  return absl::OkStatus();
+  if (IsExplained(status)) return absl::OkStatus();
+  return Different(absl::StrCat(what, " failed: ", status.ToString()));
 }
 
 std::string World::RandomId() {
@@ -181,6 +186,7 @@ std::string World::RandomRequestId() {
 }
 
 absl::Status World::Open() {
+  struck_before_ = files_->struck().size();
   CatalogSet::Options options;
   options.store.file_system = files_;
   options.catalog = CatalogOptions(settles_at_once_);
@@ -188,19 +194,21 @@ absl::Status World::Open() {
       CatalogSet::Open(directory_, options);
   if (!opened.ok()) return CheckFailure(opened.status(), "opening");
   catalogs_ = *std::move(opened);
-  std::string damages;
+  bool is_whole = true;
   for (const auto& [name, damage] : catalogs_->damages()) {
-    absl::StrAppend(&damages, name, ": ", damage.ToString(), "\n");
+    is_whole = false;
+    ATTENDANT_RETURN_IF_ERROR(
+        CheckFailure(damage, absl::StrCat("opening ", name)));
   }
   for (const auto& [model, damage] : catalogs_->models().damages()) {
-    absl::StrAppend(&damages, model.first, " version ", model.second, ": ",
-                    damage.ToString(), "\n");
+    is_whole = false;
+    ATTENDANT_RETURN_IF_ERROR(CheckFailure(
+        damage,
+        absl::StrCat("opening ", model.first, " version ", model.second)));
   }
-  if (!damages.empty()) {
-    catalogs_ = nullptr;
-    return CheckFailure(absl::DataLossError(damages), "opening");
-  }
-  return Settle();
+  if (is_whole) return Settle();
+  catalogs_ = nullptr;
+  return absl::OkStatus();
 }
 
 // Determines which of the states possible after failures is the actual one.
@@ -414,7 +422,7 @@ absl::StatusOr<WriteOutcome> World::Submit(LiveCatalog& catalog,
 absl::Status World::CheckRefusal(const absl::Status& status,
                                  absl::StatusCode want,
                                  const std::string& what) const {
-  if (status.code() == want || (FailureIsDue() && IsOfTheDisk(status))) {
+  if (status.code() == want || IsExplained(status)) {
     return absl::OkStatus();
   }
   return Different(absl::StrCat(what, " is answered with ", status.ToString(),
@@ -627,6 +635,7 @@ absl::Status World::UpsertIfUnchanged(const std::string& name) {
     return outcome.ok() ? absl::OkStatus()
                         : CheckFailure(outcome.status(), "a write");
   }
+  ++acknowledged_count_;
   after.sequence = outcome->sequence;
   uncertain.now = std::move(after);
   return absl::OkStatus();
@@ -742,6 +751,7 @@ absl::Status World::Query(const std::string& name) {
     return absl::OkStatus();
   }
   ATTENDANT_RETURN_IF_ERROR(answer.status());
+  if (answer->visited_list_count > 0) ++index_answer_count_;
   std::vector<std::pair<float, std::string>> want;
   for (const auto& [id, item] : plain_[name].now.items) {
     want.emplace_back(-LogitOf(item, vector), id);

@@ -21,6 +21,11 @@
 
 namespace attendant {
 
+// Returns true if the fault, which has hit a call, may be why something failed
+// like this: the error is the one that was injected and names the call's path.
+// A delay explains nothing. Data is lost only for want of a snapshot's part.
+bool Explains(const FileFault& fault, const absl::Status& status);
+
 // Every method returns Internal as soon as catalogs and model differ, that is,
 // when it finds a bug; the message states the actual and the expected state.
 // The object is unusable after that. Not thread-safe.
@@ -52,14 +57,17 @@ class World {
   absl::Status CompareAll();
 
   std::int64_t acknowledged_count() const { return acknowledged_count_; }
+  // Queries that were answered from lists of an index.
+  std::int64_t index_answer_count() const { return index_answer_count_; }
 
  private:
   using Catalog = std::shared_ptr<LiveCatalog>;
 
-  // Returns true if an injected fault may explain a failure.
-  bool FailureIsDue() const;
-  // Returns Internal if no injected fault explains the failure or it is not
-  // reported as a disk error; otherwise OK.
+  // Returns true if an injected fault that hit a call since the last Open may
+  // be why something failed like this. What an earlier one left on the disk
+  // explains nothing.
+  bool IsExplained(const absl::Status& status) const;
+  // Returns Internal if no injected fault explains the failure; otherwise OK.
   absl::Status CheckFailure(const absl::Status& status,
                             const std::string& what) const;
 
@@ -145,6 +153,8 @@ class World {
   std::optional<Unanswered> unanswered_;
   std::int64_t write_count_ = 0;
   std::int64_t acknowledged_count_ = 0;
+  std::int64_t index_answer_count_ = 0;
+  std::size_t struck_before_ = 0;  // faults, at the last Open
 };
 
 }  // namespace attendant
