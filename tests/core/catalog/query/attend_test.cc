@@ -77,8 +77,15 @@ TEST_F(AttendTest, AgreesWithTheReference) {
     const std::vector<double> q(vector.begin(), vector.end());
     const ReferenceAnswer expected = AttendReference(q, keys, keys, kind, 0.7);
     // |q||k| is below 60 for these. A logit errs by at most (dim + 3) x 2^-24 x
-    // 60 / temperature < 1e-4, and a weight by that relative error.
+    // 60 / temperature < 1e-4. Relative to themselves, exp(logit - max) and
+    // sums of it err by that and by what the kernels' contract (SumExps) allows
+    // up to the greatest gap to the maximum, and a weight, a quotient of the
+    // two, by twice as much.
     constexpr double kLogitTolerance = 1e-4;
+    constexpr double kMaxGap = 87;
+    const double sum_tolerance = kLogitTolerance + std::ldexp(1.0, -21) +
+                                 (kMaxGap + 9) * std::ldexp(1.0, -24);
+    const double weight_tolerance = 2 * sum_tolerance;
     ASSERT_EQ(answer.items.size(), 300);
     const auto snapshot = catalog_->snapshot();
     for (const AttendedItem& item : answer.items) {
@@ -87,14 +94,20 @@ TEST_F(AttendTest, AgreesWithTheReference) {
       const int row = std::stoi(id.substr(4));
       EXPECT_NEAR(item.logit, expected.logits[row], kLogitTolerance);
       EXPECT_NEAR(item.weight, expected.weights[row],
-                  2 * kLogitTolerance * expected.weights[row]);
+                  weight_tolerance * expected.weights[row]);
     }
-    EXPECT_NEAR(*answer.log_partition, expected.log_partition, kLogitTolerance);
-    EXPECT_NEAR(*answer.entropy, expected.entropy, 1e-3);
+    EXPECT_NEAR(*answer.log_partition, expected.log_partition, sum_tolerance);
+    // -sum w ln w changes by sum dw ln w, as the dw cancel out; the logarithms
+    // are those of the logits.
+    EXPECT_NEAR(*answer.entropy, expected.entropy,
+                weight_tolerance * (1 + expected.entropy));
+    // The square of a sum over a sum of squares.
     EXPECT_NEAR(*answer.effective_item_count, expected.effective_count,
-                1e-3 * expected.effective_count);
+                4 * sum_tolerance * expected.effective_count);
     for (int d = 0; d < kDim; ++d) {
-      EXPECT_NEAR(answer.pooled_value->values[d], expected.pooled[d], 1e-3);
+      // Components are below 6; one rounding to float.
+      EXPECT_NEAR(answer.pooled_value->values[d], expected.pooled[d],
+                  6 * (weight_tolerance + std::ldexp(1.0, -23)));
     }
   }
 }
