@@ -4,16 +4,19 @@
 // crash_segments_test --rounds=20 --seed=1    the long form
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <set>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -25,6 +28,7 @@
 #include "tests/integration/server_process.h"
 #include "tests/support/sanitized.h"
 #include "tests/support/scratch_directory.h"
+#include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -35,8 +39,31 @@ namespace fs = std::filesystem;
 constexpr char kCatalog[] = "merged";
 constexpr char kSealed[] = "sealed";
 constexpr int kBatchItems = 256;
+constexpr int kDim = 8;
+// Keys are multiples of 1 / kVersionScale, so that logits are exact; versions
+// are scaled to the size of the other components.
+constexpr double kVersionScale = 64;
+constexpr int kQueries = 16;
+constexpr int kResults = 20;
+// Of the results of an index that does not prove them; an index that lost one
+// of the six batches has some .83.
+constexpr double kLeastRecall = .95;
 
 using Versions = std::map<std::string, std::int64_t>;  // by id
+using Ranked = std::pair<double, std::string>;         // -logit and id
+
+// Returns the key of item `id` in that version: the version, and components
+// that differ between all items.
+std::vector<double> KeyOf(const std::string& id, std::int64_t version) {
+  std::uint64_t seed = static_cast<std::uint64_t>(version);
+  for (const char c : id) seed = 31 * seed + static_cast<unsigned char>(c);
+  SplitMix random(seed);
+  std::vector<double> key = {static_cast<double>(version) / kVersionScale};
+  while (key.size() < kDim) {
+    key.push_back(static_cast<double>(random.Next() % 17) - 8);
+  }
+  return key;
+}
 
 class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
  protected:
@@ -72,7 +99,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
   void WriteMerged() {
     ASSERT_OK_AND_ASSIGN(const auto server, ServerProcess::Start(data_.path()));
     Connection connection(server->address());
-    ASSERT_TRUE(connection.CreateCatalog(kCatalog, GetParam()).ok());
+    ASSERT_TRUE(connection.CreateCatalog(kCatalog, GetParam(), kDim).ok());
     for (int batch = 0; batch < 6; ++batch) {
       ASSERT_TRUE(Write(connection, kCatalog, batch * kBatchItems, kBatchItems,
                         &merged_)
@@ -118,10 +145,12 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
       if (attempt > 0) {
         ASSERT_TRUE(connection.DeleteCatalog(kSealed).ok());
       }
-      ASSERT_TRUE(connection.CreateCatalog(kSealed, v1::INDEX_KIND_IVF).ok());
+      ASSERT_TRUE(
+          connection.CreateCatalog(kSealed, v1::INDEX_KIND_IVF, kDim).ok());
       // More than is sealed at once, and more than a quarter of the final
-      // count; otherwise the index would be trained again.
-      constexpr int kFirst = 5120;
+      // count; otherwise the index would be trained again. All are fewer than a
+      // query may return.
+      constexpr int kFirst = 19 * kBatchItems;
       sealed.clear();
       for (int at = 0; at < kFirst; at += kBatchItems) {
         ASSERT_TRUE(Write(connection, kSealed, at, kBatchItems, &sealed).ok());
@@ -153,6 +182,67 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     Connection connection(server->address());
     if (merged_.empty()) return;
     EXPECT_EQ(Read(connection, kCatalog), merged_);
+    ASSERT_TRUE(AwaitIndex(connection, kCatalog, GetParam()).ok());
+    CheckIndex(connection);
+  }
+
+  // Expects the index to find what there is. An IVF index proves its results,
+  // so they are those of a brute-force search.
+  void CheckIndex(Connection& connection) {
+    const bool is_proven = GetParam() == v1::INDEX_KIND_IVF;
+    int found_count = 0;
+    std::int64_t visited_list_count = 0;
+    for (int i = 0; i < kQueries; ++i) {
+      v1::AttendRequest request;
+      request.set_catalog(kCatalog);
+      std::vector<double> query;
+      while (query.size() < kDim) {
+        query.push_back(static_cast<double>(random_() % 9) - 4);
+      }
+      *request.mutable_query()->mutable_vector() = VectorOf(query);
+      request.set_result_count(kResults);
+      request.set_scan_mode(is_proven ? v1::SCAN_MODE_AUTO
+                                      : v1::SCAN_MODE_INDEX);
+      request.set_recall(is_proven ? 1 : .99);
+      v1::AttendResponse answer;
+      const grpc::Status status = connection.Call(
+          &v1::AttentionService::Stub::Attend, request, &answer);
+      ASSERT_TRUE(status.ok()) << status.error_message();
+      visited_list_count += answer.stats().visited_list_count();
+      EXPECT_EQ(answer.stats().index_kind(), GetParam());
+      ASSERT_EQ(answer.items_size(), kResults);
+      const std::vector<Ranked> want = RankedByBruteForce(query);
+      std::vector<Ranked> found;
+      for (const v1::AttendedItem& item : answer.items()) {
+        found.emplace_back(-item.logit(), item.id());
+      }
+      if (is_proven) {
+        EXPECT_EQ(found, want);
+      }
+      for (const Ranked& item : found) {
+        found_count +=
+            static_cast<int>(std::count(want.begin(), want.end(), item));
+      }
+    }
+    EXPECT_GE(found_count, kLeastRecall * kQueries * kResults);
+    if (is_proven) {
+      EXPECT_GT(visited_list_count, 0);
+    }
+  }
+
+  // Returns the best items of what was written.
+  std::vector<Ranked> RankedByBruteForce(
+      const std::vector<double>& query) const {
+    std::vector<Ranked> ranked;
+    for (const auto& [id, version] : merged_) {
+      const std::vector<double> key = KeyOf(id, version);
+      ranked.emplace_back(
+          -std::inner_product(query.begin(), query.end(), key.begin(), 0.0),
+          id);
+    }
+    std::sort(ranked.begin(), ranked.end());
+    ranked.resize(kResults);
+    return ranked;
   }
 
   // Writes items from `begin` in this round's version; updates `versions` even
@@ -163,7 +253,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
     ++version_;
     for (int i = begin; i < begin + count; ++i) {
       const std::string id = absl::StrCat("m", i);
-      items.push_back(ItemOf(id, "key", {static_cast<double>(version_), 0}));
+      items.push_back(ItemOf(id, "key", KeyOf(id, version_)));
       (*versions)[id] = version_;
     }
     v1::BatchUpsertItemsResponse response;
@@ -188,7 +278,9 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
   static Versions Read(Connection& connection, const std::string& catalog) {
     Versions found;
     v1::AttendResponse answer;
-    const grpc::Status status = connection.Attend(catalog, "", &answer);
+    std::vector<double> query(kDim);
+    query[0] = kVersionScale;
+    const grpc::Status status = connection.Attend(catalog, "", &answer, query);
     EXPECT_TRUE(status.ok()) << status.error_message();
     for (const v1::AttendedItem& item : answer.items()) {
       EXPECT_TRUE(

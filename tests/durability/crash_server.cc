@@ -43,11 +43,12 @@ grpc::ClientContext* Connection::Limited(grpc::ClientContext& context) const {
 }
 
 grpc::Status Connection::CreateCatalog(const std::string& name,
-                                       v1::IndexKind index_kind) {
+                                       v1::IndexKind index_kind,
+                                       int dimension) {
   v1::CreateCatalogRequest request;
   request.set_name(name);
   v1::KeyField* field = request.mutable_schema()->add_key_fields();
-  *field = KeyFieldOf("key", 2, v1::SCORE_KIND_DOT);
+  *field = KeyFieldOf("key", dimension, v1::SCORE_KIND_DOT);
   field->set_index_kind(index_kind);
   v1::AttributeField* note = request.mutable_schema()->add_attributes();
   note->set_name("note");
@@ -65,11 +66,12 @@ grpc::Status Connection::DeleteCatalog(const std::string& name) {
 
 grpc::Status Connection::Attend(const std::string& catalog,
                                 const std::string& token,
-                                v1::AttendResponse* response) {
+                                v1::AttendResponse* response,
+                                const std::vector<double>& query) {
   v1::AttendRequest request;
   request.set_catalog(catalog);
   request.set_state_token(token);
-  *request.mutable_query()->mutable_vector() = VectorOf({1, 1});
+  *request.mutable_query()->mutable_vector() = VectorOf(query);
   request.set_result_count(kMaxItems);
   request.set_shortlist_count(kMaxItems);
   request.set_scan_mode(v1::SCAN_MODE_EXACT);

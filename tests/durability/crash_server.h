@@ -68,15 +68,17 @@ class Connection {
     return reader->Finish();
   }
 
-  // Creates a catalog with the key field "key" (2 dimensions, dot product) and
-  // the attribute "note".
+  // Creates a catalog with the key field "key" (dot product) and the attribute
+  // "note".
   grpc::Status CreateCatalog(
       const std::string& name,
-      v1::IndexKind index_kind = v1::INDEX_KIND_UNSPECIFIED);
+      v1::IndexKind index_kind = v1::INDEX_KIND_UNSPECIFIED, int dimension = 2);
   grpc::Status DeleteCatalog(const std::string& name);
-  // Scores every item by the first component of its key.
+  // Scores every item by the sum of its key's components, of which there are 2
+  // by default.
   grpc::Status Attend(const std::string& catalog, const std::string& token,
-                      v1::AttendResponse* response);
+                      v1::AttendResponse* response,
+                      const std::vector<double>& query = {1, 1});
   grpc::Status ExportSnapshot(const v1::ExportSnapshotRequest& request,
                               std::string* bytes);
   grpc::Status ImportSnapshot(const std::string& catalog,
