@@ -28,7 +28,7 @@ using Bytes = absl::StatusOr<std::string>;
 
 // Each of these returns the encoding of what it decoded.
 
-Bytes Item(absl::string_view bytes) {
+Bytes ItemOf(absl::string_view bytes) {
   static const CatalogSchema schema = TestRecord().schema;
   const absl::StatusOr<StoredItem> item = DecodeItem("id", bytes, schema);
   if (!item.ok()) return item.status();
@@ -199,12 +199,14 @@ void CheckEncoding(absl::string_view bytes) {
   }
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   if (input.empty()) return;
   const absl::string_view bytes = input.substr(1);
   switch (input[0]) {
     case 'i':
-      return Check(&Item, bytes);
+      return Check(&ItemOf, bytes);
     case 'r':
       return Check(&Record, bytes);
     case 'm':
@@ -232,11 +234,4 @@ void CheckInput(absl::string_view input) {
   }
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}

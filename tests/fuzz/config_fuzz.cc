@@ -220,18 +220,16 @@ void CheckTraceParent(absl::string_view text) {
 }
 
 }  // namespace
-}  // namespace attendant
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  const absl::string_view text = attendant::TextOf(data, size);
-  attendant::CheckText(text);
-  attendant::CheckTokens(text);
-  attendant::CheckScope(text);
-  attendant::CheckTraceParent(text);
-  attendant::CheckAuthorization(text);
-  attendant::CheckNewToken(text);
-  attendant::CheckMethod(text);
-  attendant::CheckAddress(text);
-  return 0;
+void CheckInput(absl::string_view input) {
+  CheckText(input);
+  CheckTokens(input);
+  CheckScope(input);
+  CheckTraceParent(input);
+  CheckAuthorization(input);
+  CheckNewToken(input);
+  CheckMethod(input);
+  CheckAddress(input);
 }
+
+}  // namespace attendant

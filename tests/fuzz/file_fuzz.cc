@@ -219,6 +219,8 @@ void CheckSafetensors(absl::string_view bytes) {
           "no byte is of two tensors");
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   if (input.empty()) return;
   const absl::string_view bytes = input.substr(1);
@@ -246,11 +248,4 @@ void CheckInput(absl::string_view input) {
   }
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}

@@ -76,7 +76,9 @@ void CheckDrawn(absl::string_view bytes, const Table& table) {
   CheckMeaning(filter, table);
 }
 
-void CheckText(absl::string_view text) {
+}  // namespace
+
+void CheckInput(absl::string_view text) {
   static const Table table;
   if (!text.empty() && text[0] == '\x01') {
     return CheckDrawn(text.substr(1), table);
@@ -98,11 +100,4 @@ void CheckText(absl::string_view text) {
   Require(again.ok() && *again == *filter, "what is written back is the same");
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckText(attendant::TextOf(data, size));
-  return 0;
-}

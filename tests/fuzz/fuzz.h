@@ -13,11 +13,14 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 
-// libFuzzer's entry, which every target defines. Returns 0.
+// libFuzzer's entry (entry.cc). Returns 0.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
                                       std::size_t size);
 
 namespace attendant {
+
+// Checks one input; every target defines it.
+void CheckInput(absl::string_view input);
 
 // Inputs accepted since the start of the process.
 inline std::int64_t accepted_count = 0;
@@ -38,11 +41,6 @@ inline void RequireRefusal(const absl::Status& status,
     if (status.code() == code && !status.message().empty()) return;
   }
   Require(false, status.ToString());
-}
-
-// Returns the input as text.
-inline absl::string_view TextOf(const std::uint8_t* data, std::size_t size) {
-  return {reinterpret_cast<const char*>(data), size};
 }
 
 }  // namespace attendant

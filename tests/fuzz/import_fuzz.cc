@@ -299,6 +299,8 @@ void CheckFlags(const std::string& flag) {
   if (const auto time = ParseEventTime(flag)) ToTimestamp(*time);
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   if (input.empty()) return;
   const absl::string_view bytes = input.substr(1);
@@ -330,11 +332,4 @@ void CheckInput(absl::string_view input) {
   }
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}

@@ -166,6 +166,8 @@ bool IsRefusal(const MethodDescriptor& method, grpc::StatusCode code) {
   }
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   static World world;
   const std::size_t end = input.find('\n');
@@ -197,11 +199,4 @@ void CheckInput(absl::string_view input) {
                        answer.status.error_message()));
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}

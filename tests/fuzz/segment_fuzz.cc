@@ -85,6 +85,8 @@ void CheckSegments(const Snapshot& snapshot) {
   }
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   static const absl::Status armed = ArmFailPoint("skip_segment_checksum=bug");
   Require(armed.ok(), "fail points are compiled in");
@@ -118,11 +120,4 @@ void CheckInput(absl::string_view input) {
   Require(none.ok() && !none->has_value(), "nothing is left of them");
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}

@@ -169,6 +169,8 @@ void CheckStored(const SnapshotManifest& manifest, absl::string_view stream,
   Require(Catalogs().snapshots().Remove(id).ok(), "snapshots can be removed");
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   if (input.size() < 2) return;
   const std::size_t part_size =
@@ -204,11 +206,4 @@ void CheckInput(absl::string_view input) {
           "nothing is left");
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}

@@ -142,6 +142,8 @@ void CheckUnkept(const Rows& all, std::size_t part_size,
   }
 }
 
+}  // namespace
+
 void CheckInput(absl::string_view input) {
   static const RowIds ids;
   if (input.size() < kHeaderBytes) return;
@@ -199,11 +201,4 @@ void CheckInput(absl::string_view input) {
   CheckSame(whole.partition(), backward);
 }
 
-}  // namespace
 }  // namespace attendant
-
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data,
-                                      std::size_t size) {
-  attendant::CheckInput(attendant::TextOf(data, size));
-  return 0;
-}
