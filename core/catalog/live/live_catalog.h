@@ -303,8 +303,8 @@ class LiveCatalog {
   static PendingWrite NewWrite(absl::string_view request_id,
                                std::uint64_t fingerprint,
                                const Interrupt& interrupt);
-  // Returns the remembered outcome of the request, if any; InvalidArgument if
-  // its content was different.
+  // Returns the outcome of the request if it was written and published;
+  // InvalidArgument if its content was different.
   absl::StatusOr<std::optional<WriteOutcome>> FindRepeat(
       absl::string_view request_id, std::uint64_t fingerprint) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -314,6 +314,8 @@ absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::FindRepeat(
   if (request_id.empty()) return std::optional<WriteOutcome>();
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<WriteOutcome> found,
                              store_->FindRequest(request_id));
+  // A failed write can be read until it is taken back.
+  if (found && found->sequence > current_->sequence) return std::nullopt;
   if (found && found->fingerprint != fingerprint) {
     return InvalidField("request_id",
                         absl::StrCat("'", request_id, "' with other content"),

@@ -109,8 +109,8 @@ class CatalogStore {
 
   // Writes all of `writes`, at least one, or none, and returns after one sync
   // covers them. Their sequences must grow. After an error the writes may or
-  // may not be found at the next start, further writes fail until these are
-  // taken back, and reads don't see them.
+  // may not be found at the next start, and further writes fail until these are
+  // taken back. Until then reads may see them if they were synced.
   virtual absl::Status WriteGroup(std::span<const StoreWrite> writes) = 0;
 
   // OK if no write failed, to these items or to the list of catalogs, or if the

@@ -35,6 +35,8 @@ struct FakeDisk {
   int succeed_count ABSL_GUARDED_BY(mutex) = 0;
   // Result of taking back a failed write.
   absl::Status take_back_status ABSL_GUARDED_BY(mutex);
+  // Writes that fail were synced: reads find them until they are taken back.
+  bool fails_after_sync ABSL_GUARDED_BY(mutex) = false;
   bool take_back_throws ABSL_GUARDED_BY(mutex) = false;
   MemoryFiles scratch_files;
   bool out_of_memory ABSL_GUARDED_BY(mutex) = false;  // the next writes throw
@@ -52,21 +54,17 @@ class FakeStore : public CatalogStore {
     if (disk_->succeed_count > 0) {
       --disk_->succeed_count;
     } else {
-      if (!disk_->write_status.ok()) return disk_->write_status;
+      if (!disk_->write_status.ok()) {
+        if (disk_->fails_after_sync) {
+          before_failure_ = {disk_->items, disk_->requests};
+          Apply(writes);
+        }
+        return disk_->write_status;
+      }
       if (disk_->out_of_memory) throw std::bad_alloc();
     }
-    for (const StoreWrite& write : writes) {
-      for (const absl::string_view id : write.deletes) {
-        disk_->items.erase(std::string(id));
-      }
-      for (const Item* item : write.upserts) {
-        disk_->items[item->id] = {*item, write.outcome.sequence};
-      }
-      if (!write.request_id.empty()) {
-        disk_->requests[std::string(write.request_id)] = write.outcome;
-      }
-      disk_->sequence = write.outcome.sequence;
-    }
+    Apply(writes);
+    disk_->sequence = writes.back().outcome.sequence;
     if (disk_->when_written) disk_->when_written();
     return absl::OkStatus();
   }
@@ -74,6 +72,11 @@ class FakeStore : public CatalogStore {
   absl::Status TakeBackFailed() override {
     MutexLock lock(&disk_->mutex);
     if (disk_->take_back_throws) throw std::bad_alloc();
+    if (disk_->take_back_status.ok() && before_failure_) {
+      disk_->items = std::move(before_failure_->items);
+      disk_->requests = std::move(before_failure_->requests);
+      before_failure_.reset();
+    }
     return disk_->take_back_status;
   }
 
@@ -171,7 +174,29 @@ class FakeStore : public CatalogStore {
     while (disk_->held) disk_->changed.Wait(&disk_->mutex);
   }
 
+  void Apply(std::span<const StoreWrite> writes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_->mutex) {
+    for (const StoreWrite& write : writes) {
+      for (const absl::string_view id : write.deletes) {
+        disk_->items.erase(std::string(id));
+      }
+      for (const Item* item : write.upserts) {
+        disk_->items[item->id] = {*item, write.outcome.sequence};
+      }
+      if (!write.request_id.empty()) {
+        disk_->requests[std::string(write.request_id)] = write.outcome;
+      }
+    }
+  }
+
+  // What TakeBackFailed restores.
+  struct Before {
+    std::map<std::string, StoredItem> items;
+    std::map<std::string, WriteOutcome> requests;
+  };
+
   const std::shared_ptr<FakeDisk> disk_;
+  std::optional<Before> before_failure_ ABSL_GUARDED_BY(disk_->mutex);
 };
 
 }  // namespace attendant

@@ -707,6 +707,41 @@ TEST_F(LiveCatalogWritesTest, NoWriteHasABaseThatIsBeingTakenBack) {
 
 // Threads write at the same time, each its own items and all of them a shared
 // one. The result is that of the writes in the order of their sequences.
+// Its record can be read until it is taken back.
+TEST_F(LiveCatalogWritesTest, ADeleteByFilterThatFailedIsNotAnsweredAsDone) {
+  Upsert({MakeItem("a", {1})});
+  const absl::Status error = absl::UnavailableError("a read is under way");
+  const Filter all = Filter::Not(Filter::Exists("price"));
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->fails_after_sync = true;
+    disk_->write_status = error;
+  }
+  EXPECT_EQ(catalog_->DeleteMatching(all, "once").status(), error);
+  {
+    MutexLock lock(&disk_->mutex);
+    ASSERT_EQ(disk_->requests.count("once"), 1u);
+    disk_->write_status = absl::OkStatus();
+    disk_->take_back_status = error;
+  }
+  EXPECT_EQ(catalog_->DeleteMatching(all, "once").status(), error);
+  // Nor does it matter that the content of what failed was another.
+  EXPECT_EQ(catalog_->DeleteMatching(Filter::Exists("price"), "once").status(),
+            error);
+  {
+    MutexLock lock(&disk_->mutex);
+    disk_->take_back_status = absl::OkStatus();
+  }
+  Upsert({MakeItem("b", {1})});
+  EXPECT_EQ(SequenceOf("b"), 2);
+  EXPECT_EQ(SequenceOf("a"), 1);  // it was not deleted
+  ASSERT_OK_AND_ASSIGN(const WriteOutcome outcome,
+                       catalog_->DeleteMatching(all, "once"));
+  EXPECT_EQ(outcome.sequence, 3);
+  EXPECT_EQ(outcome.deleted_count, 2);
+  EXPECT_EQ(Stored("a").id, "");
+}
+
 TEST_F(LiveCatalogWritesTest, ManyThreadsLeaveWhatTheirWritesInOrderLeave) {
   constexpr int kThreads = 8;
   constexpr int kWrites = 200;
