@@ -104,8 +104,11 @@ absl::StatusOr<bool> LiveCatalog::LoadSegments(Snapshot& next) {
   recovery_.row_count = next.item_count();
   ATTENDANT_FAIL_POINT("recovery.before_replay");
   absl::flat_hash_set<std::string> changed;
-  ATTENDANT_RETURN_IF_ERROR(store_->ScanChanges(
-      loaded->sequence, [&](absl::string_view id) { changed.emplace(id); }));
+  ATTENDANT_RETURN_IF_ERROR(
+      store_->ScanChanges(loaded->sequence, [&](absl::string_view id) {
+        changed.emplace(id);
+        return true;
+      }));
   DeadRows dead;
   for (const std::string& id : changed) dead.Kill(next, id);
   next.sequence = loaded->sequence + 1;

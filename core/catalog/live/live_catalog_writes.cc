@@ -251,7 +251,8 @@ absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
   absl::flat_hash_set<std::string> changed;
   ATTENDANT_RETURN_IF_ERROR(
       store.ScanChanges(seen.sequence, [&](absl::string_view id) {
-        if (changed.size() < kManyChanges) changed.emplace(id);
+        changed.emplace(id);
+        return changed.size() < kManyChanges;
       }));
   if (changed.size() == kManyChanges) {
     return MatchingIds(state, filter, nullptr, interrupt);

@@ -207,7 +207,7 @@ class RocksCatalogStore : public CatalogStore {
 
   absl::Status ScanChanges(
       std::int64_t sequence,
-      absl::FunctionRef<void(absl::string_view id)> visit) const override {
+      absl::FunctionRef<bool(absl::string_view id)> visit) const override {
     ATTENDANT_ASSIGN_OR_RETURN(const std::int64_t cut, ReadCut());
     if (sequence < cut) {
       return absl::DataLossError(
@@ -215,11 +215,16 @@ class RocksCatalogStore : public CatalogStore {
                        ", want those after ", sequence));
     }
     bool damaged = false;
+    bool stopped = false;
+    const auto visit_one = [&](absl::string_view id) {
+      stopped = !visit(id);
+      return !stopped;
+    };
     ATTENDANT_RETURN_IF_ERROR(
         database_->Scan(OrderKey(kChangesTag, sequence + 1), EndOf(kChangesTag),
                         [&](absl::string_view, absl::string_view value) {
-                          damaged |= !ForEachChange(value, visit);
-                          return !damaged;
+                          damaged = !ForEachChange(value, visit_one);
+                          return !damaged && !stopped;
                         }));
     if (damaged) return absl::DataLossError("the log of changes is damaged");
     return absl::OkStatus();
@@ -281,14 +286,15 @@ class RocksCatalogStore : public CatalogStore {
     put();
   }
 
-  // Returns false if `ids` is not what LogChanges wrote.
+  // Calls `visit` until it returns false. Returns false if `ids` is not what
+  // LogChanges wrote.
   static bool ForEachChange(
       absl::string_view ids,
-      absl::FunctionRef<void(absl::string_view id)> visit) {
+      absl::FunctionRef<bool(absl::string_view id)> visit) {
     while (!ids.empty()) {
       const auto size = static_cast<unsigned char>(ids[0]);
       if (size == 0 || ids.size() <= size) return false;
-      visit(ids.substr(1, size));
+      if (!visit(ids.substr(1, size))) break;
       ids.remove_prefix(std::size_t{1} + size);
     }
     return true;

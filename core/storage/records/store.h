@@ -165,10 +165,11 @@ class CatalogStore {
   virtual absl::Status Checkpoint(const std::string& directory) = 0;
   // Scans the log of changes: the ids of the items that each write upserted or
   // deleted, kept until the log is cut. Calls `visit` for those of the writes
-  // after `sequence`, in order. DataLoss if the log begins after that.
+  // after `sequence`, in order, until it returns false. DataLoss if the log
+  // begins after that.
   virtual absl::Status ScanChanges(
       std::int64_t sequence,
-      absl::FunctionRef<void(absl::string_view id)> visit) const = 0;
+      absl::FunctionRef<bool(absl::string_view id)> visit) const = 0;
   // Removes the changes up to `sequence`; synced. Like WriteGroup, only one
   // thread may call it at a time.
   virtual absl::Status CutChanges(std::int64_t sequence) = 0;

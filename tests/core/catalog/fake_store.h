@@ -157,7 +157,7 @@ class FakeStore : public CatalogStore {
   }
   absl::Status ScanChanges(
       std::int64_t,
-      absl::FunctionRef<void(absl::string_view id)>) const override {
+      absl::FunctionRef<bool(absl::string_view id)>) const override {
     return absl::UnimplementedError("the fake keeps no log");
   }
   absl::Status CutChanges(std::int64_t) override { return absl::OkStatus(); }

@@ -138,7 +138,8 @@ TEST_F(DeleteMatchingIndexedTest, TheLogOfChangesMayBeCutMeanwhile) {
                          catalog_->AwaitIndexes();
                        }));
   // There is no log of the two.
-  EXPECT_TRUE(absl::IsDataLoss(items_->ScanChanges(1, [](auto) {})));
+  EXPECT_TRUE(
+      absl::IsDataLoss(items_->ScanChanges(1, [](auto) { return true; })));
   EXPECT_EQ(outcome.deleted_count, 3000);
   EXPECT_TRUE(Has("i0"));
   EXPECT_FALSE(Has("i1"));

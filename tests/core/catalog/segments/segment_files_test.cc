@@ -576,12 +576,14 @@ TEST_F(SegmentFilesTest, TheLogIsCutOnceFilesCoverIt) {
   Write("b", 3);
   catalog_ = nullptr;
   ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
-  const auto nothing = [](absl::string_view) {};
+  const auto nothing = [](absl::string_view) { return true; };
   EXPECT_THAT(items->ScanChanges(0, nothing),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("begins after")));
   std::vector<std::string> ids;
-  EXPECT_OK(items->ScanChanges(
-      1, [&](absl::string_view id) { ids.emplace_back(id); }));
+  EXPECT_OK(items->ScanChanges(1, [&](absl::string_view id) {
+    ids.emplace_back(id);
+    return true;
+  }));
   EXPECT_EQ(ids, (std::vector<std::string>{"b0", "b1", "b2"}));
 }
 
@@ -591,8 +593,8 @@ TEST_F(SegmentFilesTest, ALogThatServesNothingIsCut) {
   catalog_->AwaitIndexes();
   catalog_ = nullptr;
   ASSERT_OK_AND_ASSIGN(const auto items, store_->OpenCatalog(record_));
-  EXPECT_TRUE(
-      absl::IsDataLoss(items->ScanChanges(0, [](absl::string_view) {})));
+  EXPECT_TRUE(absl::IsDataLoss(
+      items->ScanChanges(0, [](absl::string_view) { return true; })));
 }
 
 // Deletes trigger no merge until they are many. An earlier upsert must not keep

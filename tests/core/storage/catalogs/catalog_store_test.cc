@@ -194,8 +194,10 @@ TEST_F(CatalogStoreTest, ChangesAreLoggedUntilTheyAreCut) {
   };
   const auto changes = [&](std::int64_t sequence) {
     std::vector<std::string> ids;
-    EXPECT_OK(catalog_->ScanChanges(
-        sequence, [&](absl::string_view id) { ids.emplace_back(id); }));
+    EXPECT_OK(catalog_->ScanChanges(sequence, [&](absl::string_view id) {
+      ids.emplace_back(id);
+      return true;
+    }));
     return ids;
   };
   const std::string long_id(128, 'x');
@@ -204,12 +206,19 @@ TEST_F(CatalogStoreTest, ChangesAreLoggedUntilTheyAreCut) {
   ASSERT_OK(write_ids(300, {"c"}, {}));
   EXPECT_EQ(changes(0),
             (std::vector<std::string>{"a", long_id, "b", "a", "gone", "c"}));
+  // The third is the first of its write's entry, the fourth in its middle.
+  for (const std::size_t most : {1, 3, 4}) {
+    std::size_t count = 0;
+    EXPECT_OK(catalog_->ScanChanges(
+        0, [&](absl::string_view) { return ++count < most; }));
+    EXPECT_EQ(count, most);
+  }
   Open();
   EXPECT_EQ(changes(1), (std::vector<std::string>{"b", "a", "gone", "c"}));
   ASSERT_OK(catalog_->CutChanges(2));
   EXPECT_EQ(changes(2), (std::vector<std::string>{"c"}));
   EXPECT_THAT(
-      catalog_->ScanChanges(1, [](absl::string_view) {}),
+      catalog_->ScanChanges(1, [](absl::string_view) { return true; }),
       StatusIs(absl::StatusCode::kDataLoss, HasSubstr("after write 2")));
   // A cut never moves back.
   ASSERT_OK(catalog_->CutChanges(1));
@@ -235,8 +244,10 @@ TEST_F(CatalogStoreTest, ManyChangesOfAWriteHaveSeveralEntries) {
   }
   const auto changes = [&](std::int64_t sequence) {
     std::vector<std::string> changed;
-    EXPECT_OK(catalog_->ScanChanges(
-        sequence, [&](absl::string_view id) { changed.emplace_back(id); }));
+    EXPECT_OK(catalog_->ScanChanges(sequence, [&](absl::string_view id) {
+      changed.emplace_back(id);
+      return true;
+    }));
     return changed;
   };
   EXPECT_EQ(changes(1), ids);
