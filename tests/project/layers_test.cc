@@ -95,6 +95,7 @@ TEST(LayersTest, ArrowsInAFolderOfCorePointDown) {
   ExpectArrowsPointDown({{"core/catalog/rows"},
                          {"core/catalog/filter"},
                          {"core/catalog/segments"},
+                         {"core/catalog/writes"},
                          {"core/catalog/live", "core/catalog/query"}});
 }
 

@@ -31,6 +31,7 @@
 #include "core/catalog/segments/growing_segment.h"
 #include "core/catalog/segments/merge_plan.h"
 #include "core/catalog/segments/snapshot.h"
+#include "core/catalog/writes/write_condition.h"
 #include "core/storage/records/item_patch.h"
 #include "core/storage/records/store.h"
 
@@ -108,15 +109,6 @@ struct Recovery {
 struct ImportOutcome {
   std::vector<absl::Status> statuses;  // one for each item
   std::int64_t sequence = 0;
-};
-
-// A precondition for writing an item; with nothing set there is none.
-struct WriteCondition {
-  // The item must not exist.
-  bool absent = false;
-  // The item must exist and its last write must have this number
-  // (StoredItem::sequence), >= 0.
-  std::optional<std::int64_t> sequence;
 };
 
 // A list of segments, one of them growing. One writer publishes immutable

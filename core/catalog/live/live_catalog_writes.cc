@@ -1,24 +1,21 @@
 // Writes of a LiveCatalog: their checks, and how concurrent writes share one
 // synced write of the store.
-#include <xxhash.h>
-
 #include <algorithm>
-#include <bit>
 #include <exception>
 #include <new>
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/catalog/live/live_catalog.h"
 #include "core/catalog/segments/dead_rows.h"
-#include "core/catalog/segments/mask.h"
 #include "core/catalog/segments/segment_files.h"
 #include "core/catalog/segments/snapshot_memory.h"
-#include "core/storage/records/item_codec.h"
+#include "core/catalog/writes/matching_ids.h"
+#include "core/catalog/writes/write_checks.h"
+#include "core/catalog/writes/write_fingerprint.h"
 
 namespace attendant {
 namespace {
@@ -28,117 +25,6 @@ namespace {
 constexpr std::size_t kMaxGroupBytes = 16 << 20;
 // A delete that takes at most this much memory does not reserve it.
 constexpr std::int64_t kSmallDeleteBytes = 16 << 20;
-
-// A hash of a write's content that is the same in every process.
-class Fingerprint {
- public:
-  explicit Fingerprint(absl::string_view verb) : hash_(0) { Add(verb); }
-  void Add(absl::string_view bytes) {
-    hash_ = XXH3_64bits_withSeed(bytes.data(), bytes.size(), hash_);
-  }
-  void Add(std::int64_t number) {
-    Add(absl::string_view(reinterpret_cast<const char*>(&number),
-                          sizeof(number)));
-  }
-  void Add(const Item& item) {
-    Add(item.id);
-    Add(EncodeItem(item));
-  }
-  void Add(const ItemPatch& patch) {
-    // Hashes the parts that are set, as an item, and which parts they are.
-    Item parts;
-    parts.id = patch.id;
-    Add(patch.replaces_attributes ? 1 : 0);
-    for (const auto& key : patch.keys) {
-      Add(key.has_value() ? 1 : 0);
-      parts.keys.push_back(key.value_or(std::vector<float>()));
-    }
-    Add(patch.value.has_value() ? 1 : 0);
-    parts.value = patch.value.value_or(std::vector<float>());
-    for (const auto& [position, value] : patch.attributes) {
-      Add(value.has_value() ? position : -1 - position);
-      if (value) parts.attributes.emplace_back(position, *value);
-    }
-    Add(patch.opaque_value.has_value() ? 1 : 0);
-    parts.opaque_value = patch.opaque_value.value_or("");
-    Add(parts);
-  }
-  void Add(const Filter& filter) {
-    Add(static_cast<std::int64_t>(filter.kind));
-    Add(static_cast<std::int64_t>(filter.comparison));
-    Item values;
-    values.id = filter.attribute;
-    for (const AttributeValue& value : filter.values) {
-      values.attributes.emplace_back(static_cast<int>(values.attributes.size()),
-                                     value);
-    }
-    Add(values);
-    Add(static_cast<std::int64_t>(filter.filters.size()));
-    for (const Filter& inner : filter.filters) Add(inner);
-  }
-  void Add(std::span<const WriteCondition> conditions) {
-    for (const WriteCondition& condition : conditions) {
-      Add(condition.absent ? 1 : 0);
-      Add(condition.sequence.value_or(-1));
-    }
-  }
-  std::uint64_t value() const { return hash_; }
-
- private:
-  std::uint64_t hash_;
-};
-
-std::string PathOf(absl::string_view field, std::size_t i) {
-  return absl::StrCat(field, "[", i, "]");
-}
-
-// Adds items[i] to the field of an error about an item.
-absl::Status InItem(const absl::Status& status, std::size_t i) {
-  if (status.ok()) return status;
-  return PrefixField(status, absl::StrCat(PathOf("items", i), "."));
-}
-
-// OK if ids are valid and distinct.
-absl::Status ValidateDistinct(std::span<const absl::string_view> ids,
-                              absl::string_view field,
-                              absl::string_view id_suffix) {
-  absl::flat_hash_set<absl::string_view> seen;
-  seen.reserve(ids.size());
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    absl::Status status = ValidateItemId(ids[i], "");
-    if (status.ok() && !seen.insert(ids[i]).second) {
-      status = InvalidField("", absl::StrCat("'", ids[i], "' again"),
-                            "distinct ids");
-    }
-    if (!status.ok()) {
-      return PrefixField(status, absl::StrCat(PathOf(field, i), id_suffix));
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status ValidateConditions(std::span<const WriteCondition> conditions,
-                                std::size_t count, bool may_insert) {
-  if (conditions.empty()) return absl::OkStatus();
-  if (conditions.size() != count) {
-    return InvalidField("conditions", absl::StrCat(conditions.size()),
-                        absl::StrCat("none, or ", count, ": one for each"));
-  }
-  for (std::size_t i = 0; i < conditions.size(); ++i) {
-    const std::string path = PathOf("conditions", i);
-    if (conditions[i].absent && !may_insert) {
-      return InvalidField(path, "absent", "a sequence, or no condition");
-    }
-    if (conditions[i].absent && conditions[i].sequence) {
-      return InvalidField(path, "absent and sequence", "one of both");
-    }
-    if (conditions[i].sequence.value_or(0) < 0) {
-      return InvalidField(path, absl::StrCat(*conditions[i].sequence),
-                          "a sequence of 0 or more");
-    }
-  }
-  return absl::OkStatus();
-}
 
 // Returns the stored items in the order of `ids`; nullopt for missing ones.
 absl::StatusOr<std::vector<std::optional<StoredItem>>> StoredOf(
@@ -150,31 +36,6 @@ absl::StatusOr<std::vector<std::optional<StoredItem>>> StoredOf(
         return absl::OkStatus();
       }));
   return items;
-}
-
-bool ReadsSequences(std::span<const WriteCondition> conditions) {
-  return std::any_of(conditions.begin(), conditions.end(),
-                     [](const WriteCondition& condition) {
-                       return condition.sequence.has_value();
-                     });
-}
-
-absl::Status ItemExists(absl::string_view field, absl::string_view id) {
-  return FieldError(absl::StatusCode::kAlreadyExists, "ITEM_EXISTS", field,
-                    absl::StrCat("'", id, "', which exists"),
-                    "an item that does not");
-}
-
-// Checks that the item's last write has the wanted sequence. `stored` is null
-// if there is no item.
-absl::Status CheckSequence(const StoredItem* stored, std::int64_t want,
-                           const std::string& path) {
-  if (stored != nullptr && stored->sequence == want) return absl::OkStatus();
-  return FieldError(absl::StatusCode::kAborted, "SEQUENCE_MISMATCH", path,
-                    stored == nullptr ? "no item"
-                                      : absl::StrCat("an item of sequence ",
-                                                     stored->sequence),
-                    absl::StrCat("sequence ", want));
 }
 
 std::size_t ByteCount(const Item& item) {
@@ -209,61 +70,6 @@ std::vector<absl::string_view> IdsOf(std::span<const Item> items) {
   ids.reserve(items.size());
   for (const Item& item : items) ids.emplace_back(item.id);
   return ids;
-}
-
-// Ids of items, valid as long as the rows of the state that they are of.
-using IdViews = std::vector<absl::string_view>;
-
-// Returns the ids of live rows that match the filter; of these items only,
-// unless `only` is null.
-absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
-                                    const std::vector<std::string>* only,
-                                    const Interrupt& interrupt) {
-  Masks masks(state);
-  if (only != nullptr) {
-    ATTENDANT_RETURN_IF_ERROR(masks.AllowOnly(*only, "ids", interrupt));
-  }
-  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
-  IdViews ids;
-  for (std::size_t s = 0; s < state.segments.size(); ++s) {
-    const RowTable& rows = *state.segments[s].segment->rows;
-    const std::span<const std::uint64_t> words = masks[s].allowed->words();
-    for (std::size_t w = 0; w < words.size(); ++w) {
-      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
-        ids.push_back(rows.Id(static_cast<RowIndex>(
-            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
-      }
-    }
-  }
-  return ids;
-}
-
-// Returns the ids of live rows of `state` that match the filter, given the ids
-// `seen_ids` of those of an older state. `store` is in the state `state`, and
-// has a log of the changes since the older one.
-absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
-                                         const Snapshot& state,
-                                         const CatalogStore& store,
-                                         const Filter& filter,
-                                         const Interrupt& interrupt) {
-  // Bounds the memory for their ids: a new search needs none.
-  constexpr std::size_t kManyChanges = 100000;
-  absl::flat_hash_set<std::string> changed;
-  ATTENDANT_RETURN_IF_ERROR(
-      store.ScanChanges(seen.sequence, [&](absl::string_view id) {
-        changed.emplace(id);
-        return changed.size() < kManyChanges;
-      }));
-  if (changed.size() == kManyChanges) {
-    return MatchingIds(state, filter, nullptr, interrupt);
-  }
-  std::erase_if(seen_ids,
-                [&](absl::string_view id) { return changed.contains(id); });
-  const std::vector<std::string> again(changed.begin(), changed.end());
-  ATTENDANT_ASSIGN_OR_RETURN(const IdViews matching,
-                             MatchingIds(state, filter, &again, interrupt));
-  seen_ids.insert(seen_ids.end(), matching.begin(), matching.end());
-  return seen_ids;
 }
 
 }  // namespace
@@ -352,7 +158,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Upsert(
   ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(ids, "items", ".id"));
   ATTENDANT_RETURN_IF_ERROR(
       ValidateConditions(conditions, items.size(), /*may_insert=*/true));
-  Fingerprint fingerprint("upsert");
+  WriteFingerprint fingerprint("upsert");
   std::size_t byte_count = 0;
   std::vector<const Item*> upserts;
   const auto schema = snapshot()->schema;
@@ -389,7 +195,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
     std::int64_t most_attribute_bytes, const Interrupt& interrupt) {
   if (patches.empty()) return InvalidField("items", "none", "at least one");
   std::vector<absl::string_view> ids;
-  Fingerprint fingerprint("update");
+  WriteFingerprint fingerprint("update");
   for (const ItemPatch& patch : patches) {
     ids.emplace_back(patch.id);
     if (!request_id.empty()) fingerprint.Add(patch);
@@ -458,7 +264,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Delete(
   ATTENDANT_RETURN_IF_ERROR(ValidateDistinct(views, "ids", ""));
   ATTENDANT_RETURN_IF_ERROR(
       ValidateConditions(conditions, ids.size(), /*may_insert=*/false));
-  Fingerprint fingerprint("delete");
+  WriteFingerprint fingerprint("delete");
   for (const std::string& id : ids) fingerprint.Add(id);
   fingerprint.Add(conditions);
   std::vector<absl::string_view> deletes;
@@ -485,7 +291,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
     const Interrupt& interrupt) {
   ATTENDANT_RETURN_IF_ERROR(
       ValidateFilter(filter, *snapshot()->schema, "filter_expression"));
-  Fingerprint fingerprint("delete matching");
+  WriteFingerprint fingerprint("delete matching");
   fingerprint.Add(filter);
   {
     MutexLock lock(&mutex_);

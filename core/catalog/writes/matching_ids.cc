@@ -1,0 +1,61 @@
+#include "core/catalog/writes/matching_ids.h"
+
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "core/base/status.h"
+#include "core/catalog/segments/mask.h"
+
+namespace attendant {
+
+absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
+                                    const std::vector<std::string>* only,
+                                    const Interrupt& interrupt) {
+  Masks masks(state);
+  if (only != nullptr) {
+    ATTENDANT_RETURN_IF_ERROR(masks.AllowOnly(*only, "ids", interrupt));
+  }
+  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
+  IdViews ids;
+  for (std::size_t s = 0; s < state.segments.size(); ++s) {
+    const RowTable& rows = *state.segments[s].segment->rows;
+    const std::span<const std::uint64_t> words = masks[s].allowed->words();
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
+        ids.push_back(rows.Id(static_cast<RowIndex>(
+            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
+      }
+    }
+  }
+  return ids;
+}
+
+absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
+                                         const Snapshot& state,
+                                         const CatalogStore& store,
+                                         const Filter& filter,
+                                         const Interrupt& interrupt) {
+  // Bounds the memory for their ids: a new search needs none.
+  constexpr std::size_t kManyChanges = 100000;
+  absl::flat_hash_set<std::string> changed;
+  ATTENDANT_RETURN_IF_ERROR(
+      store.ScanChanges(seen.sequence, [&](absl::string_view id) {
+        changed.emplace(id);
+        return changed.size() < kManyChanges;
+      }));
+  if (changed.size() == kManyChanges) {
+    return MatchingIds(state, filter, nullptr, interrupt);
+  }
+  std::erase_if(seen_ids,
+                [&](absl::string_view id) { return changed.contains(id); });
+  const std::vector<std::string> again(changed.begin(), changed.end());
+  ATTENDANT_ASSIGN_OR_RETURN(const IdViews matching,
+                             MatchingIds(state, filter, &again, interrupt));
+  seen_ids.insert(seen_ids.end(), matching.begin(), matching.end());
+  return seen_ids;
+}
+
+}  // namespace attendant
