@@ -67,6 +67,10 @@ struct LiveCatalogOptions {
   // How often indexes are asked whether there are new queries to learn from.
   absl::Duration learn_interval = absl::Seconds(5);
   MergeLimits merge_limits;
+  // The number of changes made while a delete by filter searched from which it
+  // searches again, instead of looking only at those. Bounds the memory for
+  // their ids, and how long other writes wait; smaller in tests.
+  std::int64_t max_reviewed_changes = 100'000;
   // Writes that would exceed this are refused; smaller in tests.
   std::int64_t max_row_count = kMaxRows;
 };
@@ -167,7 +171,8 @@ class LiveCatalog {
       std::span<const WriteCondition> conditions = {},
       const Interrupt& interrupt = {});
   // Deletes, as one write, all items that match the filter when the write is
-  // applied. Other writes go on while most of them are searched for. The ids
+  // applied. Other writes go on while most of them are searched for, which is
+  // done again if too much was written meanwhile. The ids
   // are held in memory five times while it runs, plus about 200 bytes for each;
   // ResourceExhausted with reason MEMORY_LIMIT if that is much and there is no
   // room. Errors of ValidateFilter and of the interrupt, which ends the search.
@@ -295,6 +300,13 @@ class LiveCatalog {
   static PendingWrite NewWrite(absl::string_view request_id,
                                std::uint64_t fingerprint,
                                const Interrupt& interrupt);
+  // One search of DeleteMatching, and the delete. Returns nothing, with nothing
+  // deleted, if the search is outdated when the write has its turn, unless
+  // is_last: the items are then searched for under the mutex.
+  absl::StatusOr<std::optional<WriteOutcome>> TryDeleteMatching(
+      const Filter& filter, absl::string_view request_id,
+      std::uint64_t fingerprint, const Interrupt& interrupt, bool is_last)
+      ABSL_LOCKS_EXCLUDED(mutex_);
   // Returns the outcome of the request if it was written and published;
   // InvalidArgument if its content was different.
   absl::StatusOr<std::optional<WriteOutcome>> FindRepeat(

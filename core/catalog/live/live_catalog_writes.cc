@@ -25,6 +25,9 @@ namespace {
 constexpr std::size_t kMaxGroupBytes = 16 << 20;
 // A delete that takes at most this much memory does not reserve it.
 constexpr std::int64_t kSmallDeleteBytes = 16 << 20;
+// How often a delete by filter searches while other writes go on. If it is
+// outdated each time, it searches once more while they wait, so that it ends.
+constexpr int kMaxSearches = 3;
 
 // Returns the stored items in the order of `ids`; nullopt for missing ones.
 absl::StatusOr<std::vector<std::optional<StoredItem>>> StoredOf(
@@ -301,28 +304,49 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
                                FindRepeat(request_id, fingerprint.value()));
     if (repeat) return *repeat;
   }
+  for (int search = 1;; ++search) {
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const std::optional<WriteOutcome> outcome,
+        TryDeleteMatching(filter, request_id, fingerprint.value(), interrupt,
+                          /*is_last=*/search == kMaxSearches));
+    if (outcome) return *outcome;
+  }
+}
+
+absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::TryDeleteMatching(
+    const Filter& filter, absl::string_view request_id,
+    std::uint64_t fingerprint, const Interrupt& interrupt, bool is_last) {
   // Other writes go on while most of the items are found.
   const std::shared_ptr<const Snapshot> seen = snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(IdViews seen_ids,
                              MatchingIds(*seen, filter, nullptr, interrupt));
   ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_turn");
   IdViews deletes;
+  bool is_outdated = false;
   MemoryBudget::Account room;  // until the write is done
-  PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
+  PendingWrite pending = NewWrite(request_id, fingerprint, interrupt);
   pending.is_alone = true;
   pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
+    std::optional<IdViews> matching;
     if (state.sequence == seen->sequence) {
-      deletes = std::move(seen_ids);
-    } else if (seen->sequence < log_begin_) {  // the log was cut meanwhile
+      matching = std::move(seen_ids);
+    } else if (seen->sequence >= log_begin_) {  // else the log was cut
       ATTENDANT_ASSIGN_OR_RETURN(
-          deletes, MatchingIds(state, filter, nullptr, pending.interrupt));
-    } else {
-      ATTENDANT_ASSIGN_OR_RETURN(
-          deletes, MatchingIdsSince(*seen, std::move(seen_ids), state, *store_,
-                                    filter, pending.interrupt));
+          matching, MatchingIdsSince(*seen, std::move(seen_ids), state, *store_,
+                                     options_.max_reviewed_changes, filter,
+                                     pending.interrupt));
     }
+    if (!matching && !is_last) {
+      is_outdated = true;
+      return false;
+    }
+    if (!matching) {
+      ATTENDANT_ASSIGN_OR_RETURN(
+          matching, MatchingIds(state, filter, nullptr, pending.interrupt));
+    }
+    deletes = *std::move(matching);
     // Small deletes are always possible, because they free memory.
     const std::int64_t bytes = DeleteBytes(deletes);
     if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {
@@ -334,7 +358,9 @@ absl::StatusOr<WriteOutcome> LiveCatalog::DeleteMatching(
     ATTENDANT_FAIL_POINT_OR_RETURN("delete_matching.before_log");
     return true;
   };
-  return Submit(pending);
+  ATTENDANT_ASSIGN_OR_RETURN(const WriteOutcome outcome, Submit(pending));
+  if (is_outdated) return std::nullopt;
+  return outcome;
 }
 
 absl::StatusOr<ImportOutcome> LiveCatalog::Import(std::span<const Item> items,

@@ -33,22 +33,21 @@ absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
   return ids;
 }
 
-absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
-                                         const Snapshot& state,
-                                         const CatalogStore& store,
-                                         const Filter& filter,
-                                         const Interrupt& interrupt) {
-  // Bounds the memory for their ids: a new search needs none.
-  constexpr std::size_t kManyChanges = 100000;
+absl::StatusOr<std::optional<IdViews>> MatchingIdsSince(
+    const Snapshot& seen, IdViews seen_ids, const Snapshot& state,
+    const CatalogStore& store, std::int64_t max_changes, const Filter& filter,
+    const Interrupt& interrupt) {
   absl::flat_hash_set<std::string> changed;
+  // Not the size of `changed`: a few items may have changed any number of
+  // times.
+  std::int64_t change_count = 0;
   ATTENDANT_RETURN_IF_ERROR(
       store.ScanChanges(seen.sequence, [&](absl::string_view id) {
+        if (++change_count > max_changes) return false;
         changed.emplace(id);
-        return changed.size() < kManyChanges;
+        return true;
       }));
-  if (changed.size() == kManyChanges) {
-    return MatchingIds(state, filter, nullptr, interrupt);
-  }
+  if (change_count > max_changes) return std::nullopt;
   std::erase_if(seen_ids,
                 [&](absl::string_view id) { return changed.contains(id); });
   const std::vector<std::string> again(changed.begin(), changed.end());

@@ -2,6 +2,8 @@
 #ifndef ATTENDANT_CORE_CATALOG_WRITES_MATCHING_IDS_H_
 #define ATTENDANT_CORE_CATALOG_WRITES_MATCHING_IDS_H_
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,12 +27,12 @@ absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
 
 // Returns the ids of live rows of `state` that match the filter, given the ids
 // `seen_ids` of those of an older state. `store` is in the state `state`, and
-// has a log of the changes since the older one.
-absl::StatusOr<IdViews> MatchingIdsSince(const Snapshot& seen, IdViews seen_ids,
-                                         const Snapshot& state,
-                                         const CatalogStore& store,
-                                         const Filter& filter,
-                                         const Interrupt& interrupt);
+// has a log of the changes since the older one. Returns nothing if they are
+// more than max_changes; it then reads no further.
+absl::StatusOr<std::optional<IdViews>> MatchingIdsSince(
+    const Snapshot& seen, IdViews seen_ids, const Snapshot& state,
+    const CatalogStore& store, std::int64_t max_changes, const Filter& filter,
+    const Interrupt& interrupt);
 
 }  // namespace attendant
 
