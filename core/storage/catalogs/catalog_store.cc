@@ -13,6 +13,7 @@
 #include "core/base/status.h"
 #include "core/storage/records/item_codec.h"
 #include "core/storage/records/model_codec.h"
+#include "core/storage/rocks/tagged_key.h"
 
 // Keys, by their first byte:
 //   c SEQUENCE the ids that a write changed; ids beyond an entry's bytes are in
@@ -41,13 +42,6 @@ constexpr char kUidTag = 'u';
 
 // Approximate size of an entry of changes.
 constexpr std::size_t kChangesEntryBytes = std::size_t{1} << 20;
-
-std::string Key(char tag, absl::string_view name) {
-  return absl::StrCat(absl::string_view(&tag, 1), name);
-}
-
-// Returns the first key after those of `tag`.
-std::string EndOf(char tag) { return std::string(1, tag + 1); }
 
 std::string OrderKey(char tag, std::int64_t order) {
   std::string key(1, tag);
@@ -88,10 +82,10 @@ class RocksCatalogStore : public CatalogStore {
     for (const StoreWrite& write : writes) {
       for (const absl::string_view id : write.deletes) {
         if (ATTENDANT_PLANTED_BUG("drop_tombstone")) break;
-        batch.Delete(Key(kItemTag, id));
+        batch.Delete(TaggedKey(kItemTag, id));
       }
       for (const Item* const item : write.upserts) {
-        batch.Put(Key(kItemTag, item->id),
+        batch.Put(TaggedKey(kItemTag, item->id),
                   EncodeStoredItem(*item, write.outcome.sequence));
       }
       LogChanges(write, batch);
@@ -120,14 +114,14 @@ class RocksCatalogStore : public CatalogStore {
   absl::Status Scan(
       absl::string_view after,
       absl::FunctionRef<bool(StoredItem item)> visit) const override {
-    std::string begin = Key(kItemTag, after);
+    std::string begin = TaggedKey(kItemTag, after);
     // Just after the item `after`. Ids are not empty, so "i" is not an item's
     // key.
     begin.push_back('\0');
     if (after.empty()) begin.pop_back();
     absl::Status damage;
     ATTENDANT_RETURN_IF_ERROR(
-        database_->Scan(begin, EndOf(kItemTag),
+        database_->Scan(begin, EndOfTag(kItemTag),
                         [&](absl::string_view key, absl::string_view value) {
                           absl::StatusOr<StoredItem> item =
                               DecodeItem(key.substr(1), value, schema_);
@@ -142,7 +136,9 @@ class RocksCatalogStore : public CatalogStore {
                    VisitItem visit) const override {
     std::vector<std::string> keys;
     keys.reserve(ids.size());
-    for (const absl::string_view id : ids) keys.push_back(Key(kItemTag, id));
+    for (const absl::string_view id : ids) {
+      keys.push_back(TaggedKey(kItemTag, id));
+    }
     return database_->GetAll(
         keys,
         [&](std::size_t i,
@@ -166,23 +162,25 @@ class RocksCatalogStore : public CatalogStore {
 
   absl::StatusOr<std::string> GetEncoder(
       absl::string_view key_field) const override {
-    ATTENDANT_ASSIGN_OR_RETURN(std::optional<std::string> bytes,
-                               database_->Get(Key(kEncoderTag, key_field)));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        std::optional<std::string> bytes,
+        database_->Get(TaggedKey(kEncoderTag, key_field)));
     return std::move(bytes).value_or("");
   }
 
   absl::Status PutEncoders(std::span<const EncoderBytes> encoders) override {
     rocksdb::WriteBatch batch;
     for (const EncoderBytes& encoder : encoders) {
-      batch.Put(Key(kEncoderTag, encoder.key_field), encoder.bytes);
+      batch.Put(TaggedKey(kEncoderTag, encoder.key_field), encoder.bytes);
     }
     return Write(batch, std::nullopt);
   }
 
   absl::StatusOr<std::optional<ModelName>> GetActiveModel(
       absl::string_view key_field) const override {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
-                               database_->Get(Key(kActiveModelTag, key_field)));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const std::optional<std::string> bytes,
+        database_->Get(TaggedKey(kActiveModelTag, key_field)));
     if (!bytes.has_value()) return std::nullopt;
     if (bytes->empty()) return ModelName();
     ModelName model = DecodeModelKey(*bytes);
@@ -194,7 +192,7 @@ class RocksCatalogStore : public CatalogStore {
   absl::Status PutActiveModel(absl::string_view key_field,
                               const ModelName& model) override {
     rocksdb::WriteBatch batch;
-    batch.Put(Key(kActiveModelTag, key_field),
+    batch.Put(TaggedKey(kActiveModelTag, key_field),
               model.empty() ? std::string() : EncodeModelKey(model));
     // Uses the reserve: the write is small, and a build of hours may end with
     // it.
@@ -220,12 +218,12 @@ class RocksCatalogStore : public CatalogStore {
       stopped = !visit(id);
       return !stopped;
     };
-    ATTENDANT_RETURN_IF_ERROR(
-        database_->Scan(OrderKey(kChangesTag, sequence + 1), EndOf(kChangesTag),
-                        [&](absl::string_view, absl::string_view value) {
-                          damaged = !ForEachChange(value, visit_one);
-                          return !damaged && !stopped;
-                        }));
+    ATTENDANT_RETURN_IF_ERROR(database_->Scan(
+        OrderKey(kChangesTag, sequence + 1), EndOfTag(kChangesTag),
+        [&](absl::string_view, absl::string_view value) {
+          damaged = !ForEachChange(value, visit_one);
+          return !damaged && !stopped;
+        }));
     if (damaged) return absl::DataLossError("the log of changes is damaged");
     return absl::OkStatus();
   }
@@ -236,7 +234,7 @@ class RocksCatalogStore : public CatalogStore {
     rocksdb::WriteBatch batch;
     batch.DeleteRange(OrderKey(kChangesTag, 0),
                       OrderKey(kChangesTag, sequence + 1));
-    batch.Put(std::string(1, kCutTag),
+    batch.Put(TaggedKey(kCutTag),
               rocksdb::Slice(reinterpret_cast<const char*>(&sequence),
                              sizeof(sequence)));
     return Write(batch, std::nullopt);
@@ -257,7 +255,7 @@ class RocksCatalogStore : public CatalogStore {
       rocksdb::WriteBatch& batch, std::optional<std::int64_t> sequence,
       DiskReserve reserve = DiskReserve::kKept,
       absl::FunctionRef<absl::Status()> confirm = absl::OkStatus) {
-    batch.Put(std::string(1, kUidTag), uid_);
+    batch.Put(TaggedKey(kUidTag), uid_);
     return database_->Write(&batch, sequence, reserve, /*begun=*/nullptr,
                             confirm);
   }
@@ -304,7 +302,7 @@ class RocksCatalogStore : public CatalogStore {
   // before there was a log has none of the writes before its first entry.
   absl::StatusOr<std::int64_t> ReadCut() const {
     ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
-                               database_->Get(std::string(1, kCutTag)));
+                               database_->Get(TaggedKey(kCutTag)));
     std::int64_t cut = 0;
     if (!bytes.has_value()) return cut;
     if (bytes->size() != sizeof(cut)) {
@@ -316,8 +314,9 @@ class RocksCatalogStore : public CatalogStore {
 
   absl::StatusOr<std::optional<StoredRequest>> ReadRequest(
       absl::string_view request_id) const {
-    ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> bytes,
-                               database_->Get(Key(kRequestTag, request_id)));
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const std::optional<std::string> bytes,
+        database_->Get(TaggedKey(kRequestTag, request_id)));
     if (!bytes.has_value()) return std::nullopt;
     StoredRequest request;
     if (bytes->size() == sizeof(request)) {
@@ -346,11 +345,11 @@ class RocksCatalogStore : public CatalogStore {
         ATTENDANT_RETURN_IF_ERROR(expired_id.status());
         if (expired_id->has_value()) {
           batch.Delete(OrderKey(kOrderTag, expired));
-          batch.Delete(Key(kRequestTag, **expired_id));
+          batch.Delete(TaggedKey(kRequestTag, **expired_id));
         }
       }
     }
-    batch.Put(Key(kRequestTag, request_id),
+    batch.Put(TaggedKey(kRequestTag, request_id),
               rocksdb::Slice(reinterpret_cast<const char*>(&request),
                              sizeof(request)));
     batch.Put(OrderKey(kOrderTag, request.order),
@@ -372,12 +371,12 @@ class RocksCatalogStore : public CatalogStore {
 // Directories look alike, and one in another's place would be served as the
 // other.
 absl::Status CheckOwner(Database& database, const CatalogRecord& record) {
-  const std::string uid_key(1, kUidTag);
+  const std::string uid_key = TaggedKey(kUidTag);
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> uid,
                              database.Get(uid_key));
   if (uid == record.uid) return absl::OkStatus();
   ATTENDANT_ASSIGN_OR_RETURN(const std::optional<std::string> any,
-                             database.LastKey("", EndOf(kUidTag)));
+                             database.LastKey("", EndOfTag(kUidTag)));
   if (any.has_value()) {
     return absl::DataLossError(absl::StrCat(
         "the files of catalog \"", record.name, "\" with uid ", record.uid,
@@ -399,7 +398,7 @@ absl::StatusOr<std::unique_ptr<CatalogStore>> MakeCatalogStore(
   ATTENDANT_RETURN_IF_ERROR(CheckOwner(*database, record));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<std::string> last,
-      database->LastKey(std::string(1, kOrderTag), EndOf(kOrderTag)));
+      database->LastKey(TaggedKey(kOrderTag), EndOfTag(kOrderTag)));
   // Skips the tag.
   const std::int64_t last_order =
       last.has_value() ? ReadSorting(absl::string_view(*last).substr(1)) : 0;
@@ -430,8 +429,8 @@ absl::StatusOr<CatalogContents> ReadCatalogContents(
 
 absl::Status AdoptDatabase(Database& database, const CatalogRecord& record) {
   rocksdb::WriteBatch batch;
-  batch.Put(std::string(1, kUidTag), record.uid);
-  batch.DeleteRange(Key(kActiveModelTag, ""), EndOf(kActiveModelTag));
+  batch.Put(TaggedKey(kUidTag), record.uid);
+  batch.DeleteRange(TaggedKey(kActiveModelTag), EndOfTag(kActiveModelTag));
   return database.Write(&batch, std::nullopt);
 }
 

@@ -25,6 +25,7 @@
 #include "core/storage/records/model_codec.h"
 #include "core/storage/records/store.h"
 #include "core/storage/rocks/database.h"
+#include "core/storage/rocks/tagged_key.h"
 #include "core/storage/snapshots/snapshot_files.h"
 
 namespace attendant {
@@ -39,12 +40,8 @@ constexpr char kModelTag = 'w';        // + ModelKey: a version, in a file
 // next Open. Other files are kept, whatever the list has lost.
 constexpr char kLeftOverTag = 'u';
 
-std::string Key(char tag, absl::string_view rest) {
-  return absl::StrCat(absl::string_view(&tag, 1), rest);
-}
-
 std::string CatalogKey(absl::string_view name) {
-  return Key(kCatalogTag, name);
+  return TaggedKey(kCatalogTag, name);
 }
 
 absl::Status CheckUid(const CatalogRecord& record) {
@@ -92,7 +89,7 @@ class RocksStore : public Store {
   absl::StatusOr<CatalogList> List() const override {
     CatalogList list;
     ATTENDANT_RETURN_IF_ERROR(catalogs_->Scan(
-        std::string(1, kCatalogTag), std::string(1, kCatalogTag + 1),
+        TaggedKey(kCatalogTag), EndOfTag(kCatalogTag),
         [&](absl::string_view key, absl::string_view value) {
           auto record = DecodeCatalogRecord(key.substr(1), value);
           if (record.ok()) {
@@ -103,7 +100,7 @@ class RocksStore : public Store {
           return true;
         }));
     ATTENDANT_RETURN_IF_ERROR(
-        catalogs_->Scan(Key(kAliasTag, ""), Key(kAliasTag + 1, ""),
+        catalogs_->Scan(TaggedKey(kAliasTag), EndOfTag(kAliasTag),
                         [&](absl::string_view key, absl::string_view value) {
                           list.aliases.emplace(
                               key.substr(1), DecodeAlias(key.substr(1), value));
@@ -130,7 +127,7 @@ class RocksStore : public Store {
     }
     rocksdb::WriteBatch batch;
     batch.Put(CatalogKey(record.name), EncodeCatalogRecord(record));
-    batch.Delete(Key(kLeftOverTag, record.uid));
+    batch.Delete(TaggedKey(kLeftOverTag, record.uid));
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kKept, begun);
   }
@@ -141,7 +138,7 @@ class RocksStore : public Store {
     batch.Delete(CatalogKey(name));
     // Nobody can tell which files a damaged record had.
     const auto uid = ListedUid(name);
-    if (uid.ok() && *uid) batch.Put(Key(kLeftOverTag, **uid), "");
+    if (uid.ok() && *uid) batch.Put(TaggedKey(kLeftOverTag, **uid), "");
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kUsed);
   }
@@ -150,7 +147,7 @@ class RocksStore : public Store {
                         absl::string_view catalog) override {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
-    batch.Put(Key(kAliasTag, alias), EncodeAlias(alias, catalog));
+    batch.Put(TaggedKey(kAliasTag, alias), EncodeAlias(alias, catalog));
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kUsed);
   }
@@ -158,7 +155,7 @@ class RocksStore : public Store {
   absl::Status RemoveAlias(absl::string_view alias) override {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
-    batch.Delete(Key(kAliasTag, alias));
+    batch.Delete(TaggedKey(kAliasTag, alias));
     return catalogs_->Write(&batch, catalogs_->sequence() + 1,
                             DiskReserve::kUsed);
   }
@@ -167,7 +164,7 @@ class RocksStore : public Store {
     ATTENDANT_RETURN_IF_ERROR(CheckUid(record));
     ATTENDANT_RETURN_IF_ERROR(RemoveTrees(record.uid));
     rocksdb::WriteBatch batch;
-    batch.Delete(Key(kLeftOverTag, record.uid));
+    batch.Delete(TaggedKey(kLeftOverTag, record.uid));
     MutexLock lock(&mutex_);
     // A stale note of files that are gone does no harm.
     catalogs_->Write(&batch, catalogs_->sequence() + 1, DiskReserve::kUsed)
@@ -203,9 +200,9 @@ class RocksStore : public Store {
     ATTENDANT_RETURN_IF_ERROR(model_files_.Write(record.name, bytes));
     ATTENDANT_FAIL_POINT("model.before_record");
     rocksdb::WriteBatch batch;
-    batch.Put(Key(kModelTag, EncodeModelKey(record.name)),
+    batch.Put(TaggedKey(kModelTag, EncodeModelKey(record.name)),
               EncodeModelEntry(record.name));
-    batch.Put(Key(kLastVersionTag, record.name.name),
+    batch.Put(TaggedKey(kLastVersionTag, record.name.name),
               EncodeLastVersion(record.name));
     bool begun = false;
     const absl::Status status = catalogs_->Write(
@@ -218,7 +215,7 @@ class RocksStore : public Store {
   absl::Status RemoveModel(const ModelName& name) override {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
-    batch.Delete(Key(kModelTag, EncodeModelKey(name)));
+    batch.Delete(TaggedKey(kModelTag, EncodeModelKey(name)));
     ATTENDANT_RETURN_IF_ERROR(catalogs_->Write(
         &batch, catalogs_->sequence() + 1, DiskReserve::kUsed));
     ATTENDANT_FAIL_POINT("model.before_file_removal");
@@ -283,7 +280,7 @@ class RocksStore : public Store {
     const bool is_whole = catalogs_->was_marked();
     std::vector<std::string> left;
     ATTENDANT_RETURN_IF_ERROR(
-        catalogs_->Scan(Key(kLeftOverTag, ""), Key(kLeftOverTag + 1, ""),
+        catalogs_->Scan(TaggedKey(kLeftOverTag), EndOfTag(kLeftOverTag),
                         [&](absl::string_view key, absl::string_view) {
                           left.emplace_back(key.substr(1));
                           return true;
@@ -293,7 +290,7 @@ class RocksStore : public Store {
       const absl::Status status =
           is_whole ? RemoveTrees(uid) : absl::OkStatus();
       left_overs_.Update(status);
-      if (status.ok()) batch.Delete(Key(kLeftOverTag, uid));
+      if (status.ok()) batch.Delete(TaggedKey(kLeftOverTag, uid));
     }
     if (batch.Count() > 0) {
       MutexLock lock(&mutex_);
@@ -360,7 +357,7 @@ class RocksStore : public Store {
   absl::StatusOr<ModelList> ListModelRecords() const {
     ModelList list;
     ATTENDANT_RETURN_IF_ERROR(
-        catalogs_->Scan(Key(kLastVersionTag, ""), Key(kModelTag + 1, ""),
+        catalogs_->Scan(TaggedKey(kLastVersionTag), EndOfTag(kModelTag),
                         [&](absl::string_view key, absl::string_view value) {
                           if (key[0] == kLastVersionTag) {
                             AddLastVersion(key.substr(1), value, list);
@@ -376,7 +373,7 @@ class RocksStore : public Store {
   absl::Status NoteBegun(const std::string& uid) {
     MutexLock lock(&mutex_);
     rocksdb::WriteBatch batch;
-    batch.Put(Key(kLeftOverTag, uid), "");
+    batch.Put(TaggedKey(kLeftOverTag, uid), "");
     return catalogs_->Write(&batch, catalogs_->sequence() + 1);
   }
 
