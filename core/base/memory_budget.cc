@@ -99,4 +99,10 @@ absl::StatusOr<MemoryBudget::Account> MemoryBudget::Reserve(
   return account;
 }
 
+absl::StatusOr<MemoryBudget::Account> MemoryBudget::ReserveIn(
+    MemoryBudget* budget, absl::string_view what, std::int64_t bytes) {
+  if (budget == nullptr) return Account();
+  return budget->Reserve(what, bytes);
+}
+
 }  // namespace attendant

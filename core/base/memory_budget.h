@@ -95,6 +95,10 @@ class MemoryBudget {
   // are counted before they are checked, so two concurrent calls that fit alone
   // but not together may both be refused.
   absl::StatusOr<Account> Reserve(absl::string_view what, std::int64_t bytes);
+  // As Reserve of `budget`. Null: no limit, and nothing is counted.
+  static absl::StatusOr<Account> ReserveIn(MemoryBudget* budget,
+                                           absl::string_view what,
+                                           std::int64_t bytes);
 
   Use use();
 

@@ -127,12 +127,6 @@ absl::Status LiveCatalog::Deleted() const {
       {{"catalog", record_.name}});
 }
 
-absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMemory(
-    absl::string_view what, std::int64_t bytes) const {
-  if (options_.memory == nullptr) return MemoryBudget::Account();
-  return options_.memory->Reserve(what, bytes);
-}
-
 void LiveCatalog::AppendRow(Snapshot& next, const Item& item) {
   if (growing_.is_full()) StartSegment(next);
   growing_.Append(item, next);
@@ -404,8 +398,10 @@ absl::Status LiveCatalog::SetEncoders(std::vector<FieldEncoder> encoders) {
     stored.push_back({record_.schema.key_fields[encoder.field].name,
                       encoder.encoder.Serialize()});
   }
-  ATTENDANT_ASSIGN_OR_RETURN(const MemoryBudget::Account room,
-                             ReserveMemory("the text encoders", memory_bytes));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const MemoryBudget::Account room,
+      MemoryBudget::ReserveIn(options_.memory, "the text encoders",
+                              memory_bytes));
   auto next = std::make_shared<Snapshot>(*current_);
   for (FieldEncoder& encoder : encoders) {
     next->encoders[encoder.field] =

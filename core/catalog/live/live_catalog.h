@@ -383,9 +383,6 @@ class LiveCatalog {
   void ScheduleMerge(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void HurryMerge() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Reserves memory for running work; see MemoryBudget::Reserve.
-  absl::StatusOr<MemoryBudget::Account> ReserveMemory(absl::string_view what,
-                                                      std::int64_t bytes) const;
   // Checks again after `delay` whether something is to be merged.
   void ScheduleRetry(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -32,11 +32,9 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> LoadFiles(
           [](const KeyFieldSchema& field) { return field.keys_on_disk; })) {
     return loaded;
   }
-  MemoryBudget::Account room;
-  if (memory != nullptr) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        room, memory->Reserve(kKeysInMemory, files.segment_bytes()));
-  }
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const MemoryBudget::Account room,
+      MemoryBudget::ReserveIn(memory, kKeysInMemory, files.segment_bytes()));
   auto in_memory = files.Load(empty, SegmentFiles::KeyPlace::kMemory);
   if (in_memory.ok()) keys_in_memory = loaded.status();
   return in_memory;
@@ -159,7 +157,9 @@ absl::Status LiveCatalog::MoveLoadedKeys(const Snapshot& next) {
       // Reserves for as many keys again, which come next, and twice as many
       // while segments double.
       if (const absl::Status memory =
-              ReserveMemory(kKeysInMemory, 2 * index->memory_bytes()).status();
+              MemoryBudget::ReserveIn(options_.memory, kKeysInMemory,
+                                      2 * index->memory_bytes())
+                  .status();
           !memory.ok()) {
         return PrefixField(memory, absl::StrCat(status.message(), "; "));
       }

@@ -378,12 +378,9 @@ void LiveCatalog::LearnOnce() {
     ForEachIndex(*segment, [&](const KeyIndex& index) {
       const std::int64_t bytes = index.learning_bytes();
       if (bytes == 0) return;
-      MemoryBudget::Account room;
-      if (options_.memory != nullptr) {
-        auto reserved = options_.memory->Reserve("what is learned", bytes);
-        if (!reserved.ok()) return;  // still due next time
-        room = *std::move(reserved);
-      }
+      const auto room =
+          MemoryBudget::ReserveIn(options_.memory, "what is learned", bytes);
+      if (!room.ok()) return;  // still due next time
       {
         MutexLock lock(&mutex_);
         if (closing_ || !Has(*current_, segment.get())) return;

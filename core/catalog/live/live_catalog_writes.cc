@@ -349,9 +349,10 @@ absl::StatusOr<std::optional<WriteOutcome>> LiveCatalog::TryDeleteMatching(
     deletes = *std::move(matching);
     // Small deletes are always possible, because they free memory.
     const std::int64_t bytes = DeleteBytes(deletes);
-    if (bytes > kSmallDeleteBytes && options_.memory != nullptr) {
+    if (bytes > kSmallDeleteBytes) {
       ATTENDANT_ASSIGN_OR_RETURN(
-          room, options_.memory->Reserve("so large a delete", bytes));
+          room,
+          MemoryBudget::ReserveIn(options_.memory, "so large a delete", bytes));
     }
     write.deletes = deletes;
     write.outcome.deleted_count = static_cast<std::int64_t>(deletes.size());
@@ -477,8 +478,9 @@ absl::Status LiveCatalog::AddToGroup(PendingWrite& pending, NextState& next) {
         CheckRowCount(*next.snapshot, write.upserts.size()));
     ATTENDANT_ASSIGN_OR_RETURN(
         MemoryBudget::Account room,
-        ReserveMemory("the write",
-                      WriteBytes(write.upserts, next.snapshot->models)));
+        MemoryBudget::ReserveIn(
+            options_.memory, "the write",
+            WriteBytes(write.upserts, next.snapshot->models)));
     next.rooms.push_back(std::move(room));
   }
   pending.in_group = true;

@@ -102,11 +102,10 @@ absl::StatusOr<std::shared_ptr<const ModelVersion>> ModelSet::Create(
     ATTENDANT_RETURN_IF_ERROR(
         CheckProbe(model, probes[i], absl::StrCat("probes[", i, "]")));
   }
-  MemoryBudget::Account room;  // until the model itself is counted
-  if (memory_ != nullptr) {
-    ATTENDANT_ASSIGN_OR_RETURN(
-        room, memory_->Reserve("the model", WeightBytes(model)));
-  }
+  // Until the model itself is counted.
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const MemoryBudget::Account room,
+      MemoryBudget::ReserveIn(memory_, "the model", WeightBytes(model)));
   // Before locking, as it may take long.
   ModelRecord record;
   ATTENDANT_ASSIGN_OR_RETURN(record.asymmetry, Asymmetry(model, interrupt));

@@ -74,6 +74,17 @@ TEST(MemoryBudgetTest, AnAccountOfNoBudgetCountsNowhere) {
   EXPECT_EQ(budget.use().counted_bytes, 200);
 }
 
+TEST(MemoryBudgetTest, WithoutABudgetAnythingCanBeReserved) {
+  EXPECT_OK(MemoryBudget::ReserveIn(nullptr, "a merge", std::int64_t{1} << 60));
+  MemoryBudget budget(LimitOf(1000));
+  const auto room = MemoryBudget::ReserveIn(&budget, "a merge", 900);
+  EXPECT_OK(room);
+  EXPECT_EQ(budget.use().counted_bytes, 900);
+  EXPECT_THAT(MemoryBudget::ReserveIn(&budget, "a merge", 101),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       HasSubstr("a merge wants 101 more")));
+}
+
 TEST(MemoryBudgetTest, WhatIsReservedIsUsed) {
   MemoryBudget budget(LimitOf(1000));
   {
