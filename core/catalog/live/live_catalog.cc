@@ -375,7 +375,7 @@ void LiveCatalog::PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
   wanted_models_ = std::move(models);
   Publish(std::move(next));
   // This change may remove the cause of an earlier failure.
-  merge_pause_ = {};
+  merges_.EndPause();
   try {
     if (Plan(/*settled=*/true).needed()) {
       ScheduleMerge(absl::ZeroDuration());
@@ -457,11 +457,11 @@ StoreFigures LiveCatalog::store_figures() const {
   return figures;
 }
 
-absl::Status LiveCatalog::save_status() const { return *save_status_.Load(); }
+absl::Status LiveCatalog::save_status() const { return saves_.status(); }
 
 absl::Status LiveCatalog::merge_status() const {
-  absl::Status status = *merge_status_.Load();
-  status.Update(*seal_status_.Load());
+  absl::Status status = merges_.status();
+  status.Update(seals_.status());
   return status;
 }
 

@@ -26,6 +26,7 @@
 #include "core/catalog/filter/filter.h"
 #include "core/catalog/live/background.h"
 #include "core/catalog/live/merged_away.h"
+#include "core/catalog/live/retried_work.h"
 #include "core/catalog/live/store_reads.h"
 #include "core/catalog/live/write_queue.h"
 #include "core/catalog/segments/growing_segment.h"
@@ -268,15 +269,6 @@ class LiveCatalog {
   void Discard();
 
  private:
-  // A pause after a failure, twice as long with each consecutive failure.
-  struct Pause {
-    int failure_count = 0;
-    SteadyTime end;
-
-    bool IsOn() const;
-    void Begin(absl::Duration first);
-  };
-
   struct PendingWrite;
   struct NextState;
   struct MergeStep;
@@ -386,20 +378,18 @@ class LiveCatalog {
   // Checks again after `delay` whether something is to be merged.
   void ScheduleRetry(absl::Duration delay)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Records the outcome of a seal or merge in `place` and schedules what comes
-  // next.
-  void NoteOutcome(const absl::Status& status, Pause& pause,
-                   Published<absl::Status>& place)
+  // Notes the outcome of a seal or merge and schedules what comes next.
+  void NoteOutcome(const absl::Status& outcome, RetriedWork& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Starts immediately what waits for a pause to end.
   void EndPauses() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Reserves memory for the duration of a merge. If there is none, the merge is
-  // postponed and `status` says so.
-  absl::StatusOr<MemoryBudget::Account> ReserveMerge(
-      const MergePlan& plan, Published<absl::Status>& status)
+  // postponed and the status of `work` says so.
+  absl::StatusOr<MemoryBudget::Account> ReserveMerge(const MergePlan& plan,
+                                                     RetriedWork& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Completes a seal or merge step whose plan is set. False if it is postponed.
-  bool BeginStep(MergeStep& step, Published<absl::Status>& status)
+  bool BeginStep(MergeStep& step, RetriedWork& work)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Performs the merge, concurrently with queries and writes.
   absl::StatusOr<std::shared_ptr<const Segment>> Merged(
@@ -491,18 +481,13 @@ class LiveCatalog {
   // neither takes what the other has. Null: none.
   std::shared_ptr<const Segment> merging_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const Segment> sealing_ ABSL_GUARDED_BY(mutex_);
-  // Why the last merge failed; OK if it did not, or if nothing is left to
-  // merge. Retried automatically. Written under mutex_, as is save_status_.
-  Published<absl::Status> merge_status_{std::make_shared<const absl::Status>()};
-  Published<absl::Status> seal_status_{std::make_shared<const absl::Status>()};
+  RetriedWork merges_;
+  RetriedWork seals_;
+  RetriedWork saves_;  // of segments
   bool retry_scheduled_ ABSL_GUARDED_BY(mutex_) = false;
   SteadyTime next_retry_ ABSL_GUARDED_BY(mutex_);
-  Pause merge_pause_ ABSL_GUARDED_BY(mutex_);
-  Pause seal_pause_ ABSL_GUARDED_BY(mutex_);
-  Pause save_pause_ ABSL_GUARDED_BY(mutex_);
   MemoryBudget::Account account_ ABSL_GUARDED_BY(mutex_);  // for current_
-  Published<absl::Status> save_status_{std::make_shared<const absl::Status>()};
-  Recovery recovery_;  // written by Open
+  Recovery recovery_;                                      // written by Open
   // Used by Open, and by the thread that saves while saving_segments_ is true.
   std::unique_ptr<SegmentFiles> segment_files_;
   bool saving_segments_ ABSL_GUARDED_BY(mutex_) = false;

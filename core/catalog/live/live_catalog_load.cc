@@ -55,8 +55,7 @@ absl::Status LiveCatalog::LoadItems() {
     if (loaded.ok() || absl::IsDataLoss(loaded.status())) {
       if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.before_clear");
       // Files that cannot be removed stay too, like those that cannot be read.
-      save_status_.Store(
-          std::make_shared<const absl::Status>(segment_files_->Clear()));
+      saves_.SetStatus(segment_files_->Clear());
       if (!loaded.ok()) ATTENDANT_FAIL_POINT("recovery.after_clear");
     }
     log_begin_ = store_->sequence();

@@ -77,10 +77,6 @@ absl::Status NoMemoryToMerge() {
   return absl::ResourceExhaustedError("out of memory for a merge");
 }
 
-void Keep(const absl::Status& status, Published<absl::Status>& place) {
-  place.Store(std::make_shared<const absl::Status>(status));
-}
-
 }  // namespace
 
 MergePlan LiveCatalog::Plan(bool settled) const {
@@ -96,8 +92,7 @@ MergePlan LiveCatalog::Plan(bool settled) const {
 
 bool LiveCatalog::IsSaveDue() const {
   const bool is_long = logged_change_count_ >= options_.max_logged_changes;
-  if (closing_ || save_pause_.IsOn() ||
-      !(is_long || save_pause_.failure_count > 0) ||
+  if (closing_ || saves_.PauseLeft() || !(is_long || saves_.has_failed()) ||
       store_->segment_directory() == nullptr) {
     return false;
   }
@@ -108,7 +103,7 @@ bool LiveCatalog::IsSaveDue() const {
 
 void LiveCatalog::ScheduleDue() {
   ScheduleSeal();
-  if (save_pause_.IsOn()) ScheduleRetry(TimeUntil(save_pause_.end));
+  if (const auto pause = saves_.PauseLeft()) ScheduleRetry(*pause);
   const MergePlan now = Plan(/*settled=*/false);
   if (now.needed() && !now.retrains) {
     ScheduleMerge(absl::ZeroDuration());
@@ -116,16 +111,16 @@ void LiveCatalog::ScheduleDue() {
     ScheduleMerge(absl::ZeroDuration());
   } else if (now.needed() || Plan(/*settled=*/true).needed()) {
     ScheduleMerge(options_.settle_time);
-  } else if (!merge_scheduled_ && !merge_status_.Load()->ok()) {
-    // The failed work is no longer wanted.
-    Keep(absl::OkStatus(), merge_status_);
+  } else if (!merge_scheduled_) {
+    // What may have failed is no longer wanted.
+    merges_.SetStatus(absl::OkStatus());
   }
 }
 
 void LiveCatalog::ScheduleMerge(absl::Duration delay) {
   if (closing_) return;
   // Failed work is retried when its pause is over.
-  if (merge_pause_.IsOn()) return ScheduleRetry(TimeUntil(merge_pause_.end));
+  if (const auto pause = merges_.PauseLeft()) return ScheduleRetry(*pause);
   if (await_count_ > 0) delay = absl::ZeroDuration();
   if (merge_scheduled_) {
     if (delay == absl::ZeroDuration()) HurryMerge();
@@ -152,11 +147,11 @@ void LiveCatalog::ScheduleSeal() {
   if (!PlanSeal(*current_, growing_.rows(), merging_.get(),
                 options_.merge_limits)
            .needed()) {
-    // The segments that could not be sealed have been merged.
-    if (!seal_status_.Load()->ok()) Keep(absl::OkStatus(), seal_status_);
+    // Segments that could not be sealed have been merged.
+    seals_.SetStatus(absl::OkStatus());
     return;
   }
-  if (seal_pause_.IsOn()) return ScheduleRetry(TimeUntil(seal_pause_.end));
+  if (const auto pause = seals_.PauseLeft()) return ScheduleRetry(*pause);
   background_->Add(
       this, absl::ZeroDuration(), [this] { SealOnce(); }, Lane::kShort);
   seal_scheduled_ = true;
@@ -170,7 +165,7 @@ void LiveCatalog::RunMerge() {
 }
 
 absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
-    const MergePlan& plan, Published<absl::Status>& status) {
+    const MergePlan& plan, RetriedWork& work) {
   if (options_.memory == nullptr) return MemoryBudget::Account();
   const std::int64_t bytes = MergeBytes(*current_, plan, wanted_models_);
   if (kShrinkage * bytes <= MergedBytes(*current_, plan)) {
@@ -181,7 +176,7 @@ absl::StatusOr<MemoryBudget::Account> LiveCatalog::ReserveMerge(
   absl::StatusOr<MemoryBudget::Account> room =
       options_.memory->Reserve("an index build", bytes);
   if (room.ok()) return room;
-  Keep(room.status(), status);
+  work.SetStatus(room.status());
   ScheduleRetry(options_.retry_time);
   return room;
 }
@@ -202,25 +197,8 @@ void LiveCatalog::ScheduleRetry(absl::Duration delay) {
   next_retry_ = due;
 }
 
-bool LiveCatalog::Pause::IsOn() const {
-  return failure_count > 0 && SteadyNow() < end;
-}
-
-// Work that fails may take minutes until it does.
-void LiveCatalog::Pause::Begin(absl::Duration first) {
-  constexpr int kMaxDoublings = 6;
-  end = SteadyAfter(first * (1 << std::min(failure_count, kMaxDoublings)));
-  ++failure_count;
-}
-
-void LiveCatalog::NoteOutcome(const absl::Status& status, Pause& pause,
-                              Published<absl::Status>& place) {
-  Keep(status, place);
-  if (status.ok()) {
-    pause = {};
-  } else {
-    pause.Begin(options_.retry_time);
-  }
+void LiveCatalog::NoteOutcome(const absl::Status& outcome, RetriedWork& work) {
+  work.Note(outcome, options_.retry_time);
   ScheduleDue();
 }
 
@@ -236,8 +214,8 @@ struct LiveCatalog::MergeStep {
   GrowingSegment growing;
 };
 
-bool LiveCatalog::BeginStep(MergeStep& step, Published<absl::Status>& status) {
-  absl::StatusOr<MemoryBudget::Account> room = ReserveMerge(step.plan, status);
+bool LiveCatalog::BeginStep(MergeStep& step, RetriedWork& work) {
+  absl::StatusOr<MemoryBudget::Account> room = ReserveMerge(step.plan, work);
   if (!room.ok()) return false;
   step.room = *std::move(room);
   step.before = current_;
@@ -323,7 +301,7 @@ void LiveCatalog::SealOnce() {
     MutexLock lock(&mutex_);
     step.plan = PlanSeal(*current_, growing_.rows(), merging_.get(),
                          options_.merge_limits);
-    if (!step.plan.needed() || !BeginStep(step, seal_status_)) {
+    if (!step.plan.needed() || !BeginStep(step, seals_)) {
       seal_scheduled_ = false;
       changed_.NotifyAll();
       return;
@@ -351,7 +329,7 @@ void LiveCatalog::SealOnce() {
   merged_away_.Free(1);
   MutexLock lock(&mutex_);
   seal_scheduled_ = false;
-  NoteOutcome(status, seal_pause_, seal_status_);
+  NoteOutcome(status, seals_);
   changed_.NotifyAll();
 }
 
@@ -427,7 +405,7 @@ std::int64_t LiveCatalog::MergeOnce() {
       if (!plan.TakesFrom(*current_, sealing_.get())) break;
       changed_.Wait(&mutex_);
     }
-    begun = plan.needed() && BeginStep(step, merge_status_);
+    begun = plan.needed() && BeginStep(step, merges_);
     if (begun) {
       step.share =
           await_count_ > 0 ? Share::kEven : ShareOf(plan, *step.before);
@@ -478,7 +456,7 @@ std::int64_t LiveCatalog::MergeOnce() {
                was_trained ? Share::kIdle : Share::kLow);
   MutexLock lock(&mutex_);
   merge_scheduled_ = false;
-  NoteOutcome(status, merge_pause_, merge_status_);
+  NoteOutcome(status, merges_);
   ScheduleLearning();
   changed_.NotifyAll();
   return row_count;
@@ -559,9 +537,9 @@ void LiveCatalog::ReprojectTail(SegmentView& view, int field,
 
 void LiveCatalog::EndPauses() {
   // The retry after an expired pause may not have run yet.
-  if (merge_pause_.failure_count == 0 && seal_pause_.failure_count == 0) return;
-  merge_pause_ = {};
-  seal_pause_ = {};
+  if (!merges_.has_failed() && !seals_.has_failed()) return;
+  merges_.EndPause();
+  seals_.EndPause();
   ScheduleDue();
 }
 
@@ -634,12 +612,9 @@ void LiveCatalog::SaveSegments(bool worth_it, Share share) {
     status = CutLog(*covered);
     ATTENDANT_FAIL_POINT("segments.after_cut");
   }
-  Keep(status, save_status_);
-  if (status.ok()) {
-    save_pause_ = {};
-  } else {
-    save_pause_.Begin(options_.retry_time);
-    ScheduleRetry(TimeUntil(save_pause_.end));
+  saves_.Note(status, options_.retry_time);
+  if (!status.ok()) {
+    ScheduleRetry(saves_.PauseLeft().value_or(absl::ZeroDuration()));
   }
 }
 
