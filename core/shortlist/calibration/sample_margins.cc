@@ -20,6 +20,9 @@ float Quantile(std::span<const float> ascending, double share) {
   return ascending[static_cast<std::size_t>(at) - 1];
 }
 
+constexpr float kLowest = std::numeric_limits<float>::lowest();
+constexpr float kGreatest = std::numeric_limits<float>::max();
+
 bool IsFinite(float number) { return std::isfinite(number); }
 
 }  // namespace
@@ -29,20 +32,22 @@ SampleMargins::SampleMargins(const InvertedLists& lists,
                              Kinds kinds)
     : lists_(lists),
       moved_(Try(sample, &SampleQueries::Query, &SampleQueries::Neighbours,
-                 thread_count)),
+                 thread_count,
+                 kinds == Kinds::kKeys ? &moved_scores_ : nullptr)),
       unmoved_(Try(sample, &SampleQueries::Key, &SampleQueries::KeyNeighbours,
                    thread_count)) {
   if (kinds == Kinds::kKeys) return;
   pairs_ = Try(sample, &SampleQueries::Blend, &SampleQueries::BlendNeighbours,
-               thread_count, /*first=*/0, /*step=*/2);
+               thread_count, nullptr, /*first=*/0, /*step=*/2);
   fives_ = Try(sample, &SampleQueries::Blend, &SampleQueries::BlendNeighbours,
-               thread_count, /*first=*/1, /*step=*/2);
+               thread_count, nullptr, /*first=*/1, /*step=*/2);
 }
 
 SampleMargins::Kind SampleMargins::Try(const SampleQueries& sample,
                                        QueryAt query_at,
                                        NeighboursAt neighbours_at,
-                                       int thread_count, std::int64_t first,
+                                       int thread_count, Scores* kept,
+                                       std::int64_t first,
                                        std::int64_t step) const {
   const std::int64_t query_count =
       std::max<std::int64_t>(0, (sample.count() - first + step - 1) / step);
@@ -53,9 +58,11 @@ SampleMargins::Kind SampleMargins::Try(const SampleQueries& sample,
     return all.first(std::min(wanted, all.size()));
   };
   Kind kind;
-  kind.scores.resize(static_cast<std::size_t>(query_count) * list_count);
-  kind.expected.resize(static_cast<std::size_t>(query_count));
   kind.peaks.resize(static_cast<std::size_t>(query_count));
+  if (kept != nullptr) {
+    kept->of_lists.resize(kind.peaks.size() * list_count);
+    kept->expected.resize(kind.peaks.size());
+  }
   std::vector<std::size_t> places;  // of each query's first margin
   std::size_t margin_count = 0;
   for (std::int64_t q = 0; q < query_count; ++q) {
@@ -71,27 +78,27 @@ SampleMargins::Kind SampleMargins::Try(const SampleQueries& sample,
           const auto i = static_cast<std::size_t>(q);
           lists_.means->ScoreLists((sample.*query_at)(first + q * step),
                                    scores);
-          std::ranges::copy(scores,
-                            kind.scores.begin() +
-                                static_cast<std::ptrdiff_t>(i * list_count));
+          // Such a query is far from all keys and all lists.
+          const bool overflows =
+              !std::all_of(scores.begin(), scores.end(), IsFinite);
+          if (overflows) std::ranges::fill(scores, kLowest);
+          const float expected = overflows
+                                     ? 0
+                                     : lists_.means->ExpectedScore(
+                                           scores, static_cast<double>(wanted));
           kind.peaks[i] = *std::ranges::max_element(scores);
           std::size_t place = places[i];
-          // Products of the longest keys may overflow a float; all lists are
-          // then visited.
-          if (!std::all_of(scores.begin(), scores.end(), IsFinite)) {
-            std::fill_n(
-                kind.margins.begin() + static_cast<std::ptrdiff_t>(place),
-                neighbours_of(q).size(), std::numeric_limits<float>::max());
-            continue;
-          }
-          const float expected =
-              lists_.means->ExpectedScore(scores, static_cast<double>(wanted));
-          kind.expected[i] = expected;
           for (const std::int32_t position : neighbours_of(q)) {
-            kind.margins[place++] =
-                expected -
+            const float score =
                 scores[static_cast<std::size_t>(lists_.ListAt(position))];
+            kind.margins[place++] =
+                std::clamp(expected - score, kLowest, kGreatest);
           }
+          if (kept == nullptr) continue;
+          kept->expected[i] = expected;
+          std::ranges::copy(scores,
+                            kept->of_lists.begin() +
+                                static_cast<std::ptrdiff_t>(i * list_count));
         }
       });
   std::ranges::sort(kind.margins);
@@ -126,10 +133,11 @@ SampleMargins::Visits SampleMargins::MeanVisits(float margin) const {
   const std::int64_t list_count = lists_.list_count();
   std::vector<std::int32_t> visited(static_cast<std::size_t>(list_count));
   Visits sum;
-  for (std::size_t q = 0; q < moved_.expected.size(); ++q) {
+  for (std::size_t q = 0; q < moved_scores_.expected.size(); ++q) {
     const std::int64_t count = ActiveKernels().SelectAtLeast(
-        moved_.scores.data() + static_cast<std::int64_t>(q) * list_count,
-        list_count, moved_.expected[q] - margin, visited.data());
+        moved_scores_.of_lists.data() +
+            static_cast<std::int64_t>(q) * list_count,
+        list_count, moved_scores_.expected[q] - margin, visited.data());
     sum.list_count += static_cast<double>(std::max<std::int64_t>(1, count));
     for (std::int64_t i = 0; i < count; ++i) {
       const auto l =
@@ -138,7 +146,7 @@ SampleMargins::Visits SampleMargins::MeanVisits(float margin) const {
           static_cast<double>(lists_.offsets[l + 1] - lists_.offsets[l]);
     }
   }
-  const auto count = static_cast<double>(moved_.expected.size());
+  const auto count = static_cast<double>(moved_scores_.expected.size());
   return {sum.list_count / count, sum.key_count / count};
 }
 

@@ -21,9 +21,14 @@ namespace attendant {
 //
 // Blends have margins of their own: among keys in tight clusters those of keys
 // are far too small for them. What tells them apart is the query's peak, the
-// score of its best list. Immutable.
+// score of its best list.
+//
+// Products of the longest keys may overflow a float. A query whose scores do
+// has the least peak, and margins that all lists are within. Immutable.
 class SampleMargins {
  public:
+  // Only with kKeys are the scores kept that MeanVisits needs: a float for each
+  // moved key and list.
   enum class Kinds { kKeys, kKeysAndBlends };
 
   // `lists` must outlive the object. The result does not depend on the number
@@ -43,7 +48,7 @@ class SampleMargins {
   // Returns the share of their neighbours that moved keys find within `margin`.
   double RecallAt(float margin) const;
 
-  // Lists and keys that a sample query visits, in the mean.
+  // Lists and keys that a moved key visits, in the mean. Requires kKeys.
   struct Visits {
     double list_count = 0;
     double key_count = 0;
@@ -57,18 +62,22 @@ class SampleMargins {
 
   // One kind of sample queries.
   struct Kind {
-    std::vector<float> scores;    // [queries, lists]
+    std::vector<float> peaks;    // [queries], ascending
+    std::vector<float> margins;  // of the neighbours' lists, ascending
+  };
+  struct Scores {
+    std::vector<float> of_lists;  // [queries, lists]
     std::vector<float> expected;  // [queries]
-    std::vector<float> peaks;     // [queries], ascending
-    std::vector<float> margins;   // of the neighbours' lists, ascending
   };
 
-  // Of queries first, first + step, ...
+  // Of queries first, first + step, ... Keeps their scores unless `kept` is
+  // null.
   Kind Try(const SampleQueries& sample, QueryAt query_at,
-           NeighboursAt neighbours_at, int thread_count, std::int64_t first = 0,
-           std::int64_t step = 1) const;
+           NeighboursAt neighbours_at, int thread_count, Scores* kept = nullptr,
+           std::int64_t first = 0, std::int64_t step = 1) const;
 
   const InvertedLists& lists_;
+  Scores moved_scores_;
   Kind moved_;
   Kind unmoved_;
   Kind pairs_;  // blends of 2 keys

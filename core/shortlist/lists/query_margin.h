@@ -16,12 +16,18 @@ struct QueryMargin {
   float far_peak = kMinusInfinityF;  // <= near_peak
   float near_peak = kMinusInfinityF;
 
-  // Returns how far from keys a query of this peak is, in [0, 1].
+  // Returns how far from keys a query of this peak is, in [0, 1]; 1 if the peak
+  // is NaN. Peaks are halved because their difference may overflow.
   float FarnessOf(float peak) const {
     if (peak >= near_peak) return 0;
-    return peak <= far_peak ? 1 : (near_peak - peak) / (near_peak - far_peak);
+    if (!(peak > far_peak)) return 1;
+    return (near_peak / 2 - peak / 2) / (near_peak / 2 - far_peak / 2);
   }
-  float At(float peak) const { return near + FarnessOf(peak) * (far - near); }
+  // The difference of the margins may overflow as well.
+  float At(float peak) const {
+    const float farness = FarnessOf(peak);
+    return (1 - farness) * near + farness * far;
+  }
 };
 
 }  // namespace attendant

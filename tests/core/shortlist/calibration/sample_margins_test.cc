@@ -159,10 +159,31 @@ TEST_F(SampleMarginsTest, VisitsAreCounted) {
   EXPECT_NEAR(visits.key_count, key_sum / count, 1e-9 * key_sum);
 }
 
+// Differences of peaks, and of margins, overflow a float here.
+TEST(QueryMarginTest, AMarginOfTheGreatestNumbersIsANumber) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  const QueryMargin margin = {
+      .near = -kMost, .far = kMost, .far_peak = -kMost, .near_peak = kMost};
+  EXPECT_EQ(margin.At(-kMost), kMost);
+  EXPECT_EQ(margin.At(0), 0);
+  EXPECT_EQ(margin.At(kMost), -kMost);
+  // Nothing is known of such a query.
+  EXPECT_EQ(margin.At(std::nanf("")), kMost);
+}
+
 TEST_F(SampleMarginsTest, ThreadsChangeNothing) {
   const SampleMargins others(*lists_, *sample_, 3);
   for (const double recall : {0.5, 0.95, 1.0}) {
     EXPECT_EQ(others.MarginFor(recall), margins_->MarginFor(recall));
+  }
+}
+
+TEST_F(SampleMarginsTest, BlendsDoNotChangeTheMarginsOfKeys) {
+  const SampleMargins others(*lists_, *sample_, 1,
+                             SampleMargins::Kinds::kKeysAndBlends);
+  for (const double recall : {0.5, 0.95, 1.0}) {
+    EXPECT_EQ(others.MarginFor(recall), margins_->MarginFor(recall));
+    EXPECT_GE(others.BlendMarginFor(recall), margins_->MarginFor(recall));
   }
 }
 

@@ -111,6 +111,36 @@ TEST(IndexFileDimensionTest, TheLongestKeysComeBack) {
   }
 }
 
+// Their products overflow a float, or are NaN where infinities of both signs
+// meet; nothing that is learned from them may be.
+TEST(IndexFileHugeKeysTest, ATrainingOfKeysNearTheGreatestFloatComesBack) {
+  constexpr std::int64_t kRows = 600;
+  constexpr std::int64_t kDim = 16;
+  std::mt19937_64 random(3);
+  std::uniform_real_distribution<float> size(2e38f, 3e38f);
+  std::vector<float> floats(static_cast<std::size_t>(kRows * kDim));
+  for (float& component : floats) {
+    component = random() % 2 == 0 ? size(random) : -size(random);
+  }
+  const KeyTable table = TableOf(kDim, std::move(floats));
+  ASSERT_OK_AND_ASSIGN(const auto index,
+                       IvfIndex::Build(table.keys, kDim, ScoreKind::kDot,
+                                       {.neighbour_count = 10}));
+  const Calibration& calibration = index->training()->calibration;
+  EXPECT_LE(calibration.far_peak, calibration.near_peak);
+  constexpr float kMost = std::numeric_limits<float>::max();
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  for (const double recall : {0.1, 0.5, 0.85, 0.99, 1.0}) {
+    const QueryMargin margin = *calibration.MarginFor(recall);
+    for (const float peak : {-kInfinity, -kMost, -1e38f, 0.0f, 1e38f, kMost,
+                             kInfinity, std::nanf("")}) {
+      EXPECT_FALSE(std::isnan(margin.At(peak))) << recall << " at " << peak;
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const auto training, Loaded(Saved(*index->training())));
+  EXPECT_EQ(training->id, index->training()->id);
+}
+
 // Builds an index of `table` with the given number of threads, and returns the
 // saved index and its training.
 std::string BuiltAndSaved(const KeyTable& table, std::int64_t dim,
