@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/kernels/kernels_fixture.h"
+
 namespace attendant {
 namespace {
 
@@ -20,8 +22,8 @@ using ::testing::ElementsAre;
 constexpr double kRoundoff = 5.9604644775390625e-8;
 // Zero, one, lengths around the vector widths (16, 32) and their multiples, and
 // odd lengths.
-const std::int64_t kLengths[] = {0,  1,  2,  7,  8,  15, 16,  17,  31,
-                                 32, 33, 63, 64, 65, 96, 100, 128, 1000};
+const std::int64_t kBfloatCounts[] = {0,  1,  2,  7,  8,  15, 16,  17,  31,
+                                      32, 33, 63, 64, 65, 96, 100, 128, 1000};
 
 double Widen(Bfloat number) {
   return std::bit_cast<float>(static_cast<std::uint32_t>(number) << 16);
@@ -61,15 +63,12 @@ TEST(RoundToBfloatsTest, IsOffByAtMostAHalfOfTheLastBit) {
   }
 }
 
-class BfloatsTest : public ::testing::TestWithParam<KernelLevel> {
+class BfloatsTest : public TableTest<BfloatKernels> {
  protected:
-  void SetUp() override {
-    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
-  }
 };
 
 TEST_P(BfloatsTest, DotAgreesWithDoubles) {
-  for (const std::int64_t n : kLengths) {
+  for (const std::int64_t n : kBfloatCounts) {
     for (const std::size_t offset : {0, 1, 3}) {
       const auto begin = static_cast<std::int64_t>(offset);
       const std::vector<Bfloat> a = Rounded(Normal(n + begin), 1);
@@ -82,9 +81,8 @@ TEST_P(BfloatsTest, DotAgreesWithDoubles) {
       }
       // Sums are finite and far from the least normal float.
       const double roundings = std::ceil(static_cast<double>(n) / 8) + 4;
-      EXPECT_NEAR(BfloatKernelsFor(GetParam())
-                      .Dot(a.data() + offset, b.data() + offset, n),
-                  dot, roundings * kRoundoff * magnitude * 1.001)
+      EXPECT_NEAR(kernels().Dot(a.data() + offset, b.data() + offset, n), dot,
+                  roundings * kRoundoff * magnitude * 1.001)
           << n << " from " << offset;
     }
   }
@@ -92,21 +90,17 @@ TEST_P(BfloatsTest, DotAgreesWithDoubles) {
 
 TEST_P(BfloatsTest, DotDoesNotReadBeyondTheEnd) {
   // A NaN follows each vector; if a kernel read it, the sum would be NaN.
-  for (const std::int64_t n : kLengths) {
+  for (const std::int64_t n : kBfloatCounts) {
     std::vector<Bfloat> ones(static_cast<std::size_t>(n + 64), 0x7fc0);
     std::fill_n(ones.begin(), n, Bfloat{0x3f80});
-    EXPECT_EQ(BfloatKernelsFor(GetParam()).Dot(ones.data(), ones.data(), n),
+    EXPECT_EQ(kernels().Dot(ones.data(), ones.data(), n),
               static_cast<float>(n));
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    EveryLevel, BfloatsTest,
-    ::testing::Values(KernelLevel::kScalar, KernelLevel::kAvx2,
-                      KernelLevel::kAvx512),
-    [](const ::testing::TestParamInfo<KernelLevel>& tested) {
-      return std::string(KernelLevelName(tested.param));
-    });
+INSTANTIATE_TEST_SUITE_P(Tables, BfloatsTest,
+                         ::testing::ValuesIn(EveryTable(BfloatKernelsFor)),
+                         NameOfTable<BfloatKernels>);
 
 TEST(BfloatDispatchTest, ActiveTableIsThatOfTheActiveLevel) {
   EXPECT_EQ(&ActiveBfloatKernels(), &BfloatKernelsFor(ActiveKernelLevel()));

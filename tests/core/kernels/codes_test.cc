@@ -346,12 +346,13 @@ TEST_P(CodesTest, BlocksAnywhereHaveTheBytesOfLogits4) {
 
 INSTANTIATE_TEST_SUITE_P(
     EveryTable, CodesTest,
-    ::testing::Values(Table{"scalar", &kScalarCodeKernels, true},
-                      Table{"avx2", &kAvx2CodeKernels,
-                            IsSupported(KernelLevel::kAvx2)},
-                      Table{"avx_vnni", &kAvxVnniCodeKernels, HasAvxVnni()},
-                      Table{"avx512", &CodeKernelsFor(KernelLevel::kAvx512),
-                            IsSupported(KernelLevel::kAvx512)}),
+    ::testing::Values(
+        Table{"scalar", &kScalarCodeKernels, true},
+        Table{"avx2", &kAvx2CodeKernels, IsSupported(KernelLevel::kAvx2)},
+        Table{"avx_vnni", &kAvxVnniCodeKernels, HasAvxVnni()},
+        Table{"avx512", &kVnniCodeKernels,
+              IsSupported(KernelLevel::kAvx512) &&
+                  &CodeKernelsFor(KernelLevel::kAvx512) == &kVnniCodeKernels}),
     [](const ::testing::TestParamInfo<Table>& tested) {
       return std::string(tested.param.name);
     });

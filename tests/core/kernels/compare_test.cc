@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/kernels/kernels_fixture.h"
+
 namespace attendant {
 namespace {
 
@@ -17,13 +19,11 @@ constexpr std::int64_t kGreatest = std::numeric_limits<std::int64_t>::max();
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Zero, one, lengths around the 64-row word and its multiples, and odd lengths.
-const std::int64_t kLengths[] = {0, 1, 7, 63, 64, 65, 127, 128, 129, 200, 321};
+const std::int64_t kRowCounts[] = {0,   1,   7,   63,  64, 65,
+                                   127, 128, 129, 200, 321};
 
-class CompareTest : public ::testing::TestWithParam<KernelLevel> {
+class CompareTest : public LevelTest {
  protected:
-  void SetUp() override {
-    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
-  }
   const CompareKernels& kernels() const {
     return CompareKernelsFor(GetParam());
   }
@@ -33,7 +33,7 @@ class CompareTest : public ::testing::TestWithParam<KernelLevel> {
   template <typename T, typename Run, typename Passes>
   void Check(const std::vector<T>& rows, Run run, Passes passes) {
     for (const std::int64_t offset : {0, 1}) {
-      for (const std::int64_t n : kLengths) {
+      for (const std::int64_t n : kRowCounts) {
         std::vector<std::uint64_t> words(static_cast<std::size_t>(n / 64 + 2),
                                          0x5555);
         run(rows.data() + offset, n, words.data());
@@ -147,13 +147,7 @@ TEST_P(CompareTest, CountsBitsOfOneAndNotTheOther) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CompareTest,
-                         ::testing::Values(KernelLevel::kScalar,
-                                           KernelLevel::kAvx2,
-                                           KernelLevel::kAvx512),
-                         [](const auto& level) {
-                           return std::string(KernelLevelName(level.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Levels, CompareTest, EveryLevel(), NameOf);
 
 }  // namespace
 }  // namespace attendant

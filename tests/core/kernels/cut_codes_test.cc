@@ -8,17 +8,14 @@
 #include <string>
 #include <vector>
 
+#include "tests/core/kernels/kernels_fixture.h"
+
 namespace attendant {
 namespace {
 
 constexpr double kEpsilonOfFloats = 0x1p-24;
 
-class CutCodesTest : public ::testing::TestWithParam<KernelLevel> {
- protected:
-  void SetUp() override {
-    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
-  }
-};
+class CutCodesTest : public LevelTest {};
 
 // Returns the code of row r's component d, in the nibble layout of codes.h.
 int CodeAt(const std::vector<std::uint8_t>& high,
@@ -96,13 +93,7 @@ TEST_P(CutCodesTest, CutsToTheNearestAndTellsTheErrors) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, CutCodesTest,
-                         ::testing::Values(KernelLevel::kScalar,
-                                           KernelLevel::kAvx2,
-                                           KernelLevel::kAvx512),
-                         [](const auto& level) {
-                           return std::string(KernelLevelName(level.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Levels, CutCodesTest, EveryLevel(), NameOf);
 
 }  // namespace
 }  // namespace attendant

@@ -28,12 +28,15 @@ inline constexpr std::int64_t kLongLengths[] = {511,  512,  513,
 // Offsets from alignment, in floats.
 inline constexpr std::int64_t kOffsets[] = {0, 1, 3};
 
-class KernelsTest : public ::testing::TestWithParam<KernelLevel> {
+class LevelTest : public ::testing::TestWithParam<KernelLevel> {
  protected:
   void SetUp() override {
     if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
   }
+};
 
+class KernelsTest : public LevelTest {
+ protected:
   const Kernels& kernels() const { return KernelsFor(GetParam()); }
 
   std::vector<float> Normal(std::int64_t size, float deviation = 1) {
@@ -55,6 +58,44 @@ inline auto EveryLevel() {
 }
 inline std::string NameOf(const ::testing::TestParamInfo<KernelLevel>& tested) {
   return std::string(KernelLevelName(tested.param));
+}
+
+// The table of a level. Of two levels with the same table, because the
+// processor lacks what the higher one needs, only the lower one runs it.
+template <typename Table>
+struct TableCase {
+  std::string name;
+  const Table* kernels = nullptr;
+  bool runs = false;
+};
+
+template <typename Table>
+std::vector<TableCase<Table>> EveryTable(
+    const Table& (*table_of)(KernelLevel)) {
+  std::vector<TableCase<Table>> cases;
+  for (const KernelLevel level :
+       {KernelLevel::kScalar, KernelLevel::kAvx2, KernelLevel::kAvx512}) {
+    const Table* table = &table_of(level);
+    const bool is_new = cases.empty() || table != cases.back().kernels;
+    cases.push_back({std::string(KernelLevelName(level)), table,
+                     IsSupported(level) && is_new});
+  }
+  return cases;
+}
+
+template <typename Table>
+class TableTest : public ::testing::TestWithParam<TableCase<Table>> {
+ protected:
+  void SetUp() override {
+    if (!this->GetParam().runs) GTEST_SKIP() << "not on this processor";
+  }
+  const Table& kernels() const { return *this->GetParam().kernels; }
+};
+
+template <typename Table>
+std::string NameOfTable(
+    const ::testing::TestParamInfo<TableCase<Table>>& tested) {
+  return tested.param.name;
 }
 
 struct DoubleDot {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/kernels/codes.h"
+#include "tests/core/kernels/kernels_fixture.h"
 
 namespace attendant {
 namespace {
@@ -18,22 +19,17 @@ constexpr std::uint32_t Greatest(int planes) {
   return (1u << (kCodeWeightPlaneBits * planes)) - 1;
 }
 
-class WeighCodesTest : public ::testing::TestWithParam<KernelLevel> {
+class WeighCodesTest : public TableTest<WeighCodesKernels> {
  protected:
-  void SetUp() override {
-    if (!IsSupported(GetParam())) GTEST_SKIP() << "not on this processor";
-  }
-
   // Compares the result with the sum defined in the header, nibble by nibble.
   void Check(const std::vector<std::uint32_t>& weights, int planes,
              const std::vector<std::int32_t>& blocks,
              const std::vector<std::uint8_t>& plane, std::int64_t step_count) {
     std::vector<std::int64_t> sums(static_cast<std::size_t>(8 * step_count),
                                    -1);
-    WeighCodesKernelsFor(GetParam())
-        .Weigh4(weights.data(), planes, blocks.data(),
-                static_cast<std::int64_t>(blocks.size()), plane.data() + 1,
-                step_count, sums.data());
+    kernels().Weigh4(weights.data(), planes, blocks.data(),
+                     static_cast<std::int64_t>(blocks.size()), plane.data() + 1,
+                     step_count, sums.data());
     for (std::int64_t d = 0; d < 8 * step_count; ++d) {
       std::int64_t expected = 0;
       for (std::size_t b = 0; b < blocks.size(); ++b) {
@@ -91,7 +87,6 @@ TEST_P(WeighCodesTest, WeightsOfNothingAddNothing) {
 }
 
 TEST_P(WeighCodesTest, SumsAndScalesAsDoublesDo) {
-  const WeighCodesKernels& kernels = WeighCodesKernelsFor(GetParam());
   std::uniform_real_distribution<float> uniform;
   for (const std::int64_t n : {0, 1, 7, 8, 15, 16, 17, 100, 1023, 1024}) {
     const auto size = static_cast<std::size_t>(n);
@@ -113,9 +108,9 @@ TEST_P(WeighCodesTest, SumsAndScalesAsDoublesDo) {
       want.sum += weight;
       want.square_sum += double{weight} * weight;
     }
-    EXPECT_NEAR(kernels.Sum(numbers.data() + 1, n), number_sum,
+    EXPECT_NEAR(kernels().Sum(numbers.data() + 1, n), number_sum,
                 static_cast<double>(n / 8 + 3) * 0x1p-24 * number_sum);
-    const WeightSums sums = kernels.ScaleWeights(
+    const WeightSums sums = kernels().ScaleWeights(
         numbers.data() + 1, scales.data() + 1, n, weights.data() + 1);
     for (std::size_t i = 1; i <= size; ++i) {
       ASSERT_EQ(weights[i], numbers[i] * scales[i]) << i << " of " << n;
@@ -137,8 +132,7 @@ TEST_P(WeighCodesTest, RoundsToTheNearest) {
     for (float& weight : weights) weight = uniform(random_);
     weights.back() = 1;
     std::vector<std::uint32_t> rounded(weights.size() + 1, 77);
-    WeighCodesKernelsFor(GetParam())
-        .RoundWeights(weights.data() + 1, n, kFactor, rounded.data());
+    kernels().RoundWeights(weights.data() + 1, n, kFactor, rounded.data());
     for (std::size_t i = 0; i < static_cast<std::size_t>(n); ++i) {
       const double product = double{weights[i + 1]} * kFactor;
       // The product and its sum with a half may each be rounded to a float.
@@ -151,13 +145,9 @@ TEST_P(WeighCodesTest, RoundsToTheNearest) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Levels, WeighCodesTest,
-                         ::testing::Values(KernelLevel::kScalar,
-                                           KernelLevel::kAvx2,
-                                           KernelLevel::kAvx512),
-                         [](const auto& level) {
-                           return std::string(KernelLevelName(level.param));
-                         });
+INSTANTIATE_TEST_SUITE_P(Tables, WeighCodesTest,
+                         ::testing::ValuesIn(EveryTable(WeighCodesKernelsFor)),
+                         NameOfTable<WeighCodesKernels>);
 
 }  // namespace
 }  // namespace attendant
