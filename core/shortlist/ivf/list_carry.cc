@@ -25,6 +25,7 @@ ListCarry* ListCarry::Find(const std::unique_ptr<ScanCarry>& carry,
 void ListCarry::Keep(const ListVisit& visit, std::int64_t probe_count) {
   probe_count_ = probe_count;
   const CodePass& pass = *visit.pass;
+  keeps_all_ = pass.keeps_all();
   coded_.EncodeAs(pass.coded(), pass.coded().codes());
   query_ = pass.query().query;
   known_masses_ = pass.query().known_masses;
@@ -41,6 +42,7 @@ void ListCarry::Keep(const ListVisit& visit, std::int64_t probe_count) {
 void ListCarry::ChooseFor(ListVisit& visit) const {
   visit.lists = lists_;
   visit.scores = scores_;
+  if (keeps_all_) visit.pass->KeepAll();
   for (std::size_t i = 0; i < lists_.size(); ++i) {
     visit.pass->SetListLogit(lists_[i], list_logits_[i]);
   }

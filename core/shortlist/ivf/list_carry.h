@@ -79,6 +79,7 @@ class ListCarry final : public ScanCarry {
   double logit_factor_ = 1;
   std::vector<std::int32_t> lists_;
   std::int64_t probe_count_ = 0;
+  bool keeps_all_ = false;          // as CodePass
   std::vector<float> list_logits_;  // of the lists' means
   std::vector<float> scores_;       // of all lists
   float farther_score_ = 0;

@@ -74,6 +74,7 @@ bool CodePass::Start(const ScanQuery& query, const InvertedLists& lists,
     coded_.Read(QueryBits::k8);
   }
   Read(options_.bits);
+  keeps_all_ = false;
   mixed_ = false;
   partition_ = lower_ = upper_ = SoftmaxPartition();
   taken_.clear();

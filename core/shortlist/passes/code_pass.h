@@ -98,7 +98,12 @@ class CodePass {
   std::span<const float> list_logits() const { return list_logits_; }
 
   // Sets lost_count to 0.
-  void KeepAll() { options_.lost_count = 0; }
+  void KeepAll() {
+    options_.lost_count = 0;
+    keeps_all_ = true;
+  }
+  // True if KeepAll was called since Start.
+  bool keeps_all() const { return keeps_all_; }
 
   // Takes keys [begin, begin + count), the first of which is in `list`.
   // `logits` are their logits by code, which are overwritten.
@@ -253,6 +258,7 @@ class CodePass {
   std::int64_t k_ = 0;
   bool all_eligible_ = false;
   CodePassOptions options_;
+  bool keeps_all_ = false;
   bool mixed_ = false;  // not all was read with the same bits
   CodedQuery coded_;
   float margin_per_scale_ = 0;
