@@ -38,6 +38,12 @@ struct Calibration {
   float far_peak = 0;
   float near_peak = 0;
 
+  std::int64_t memory_bytes() const {
+    return static_cast<std::int64_t>(
+        (recalls.size() + margins.size() + blend_margins.size()) *
+            sizeof(float) +
+        depths.size() * sizeof(ProbeDepth));
+  }
   // Returns the margin for a mean recall in (0, 1], rounded up to a step.
   std::optional<QueryMargin> MarginFor(double wanted) const;
   // Returns half of the recall that one list, the fewest that are visited,

@@ -39,9 +39,7 @@ struct IvfTraining {
   std::int64_t memory_bytes() const {
     return means->memory_bytes() + mass->memory_bytes() +
            (assigner == nullptr ? 0 : assigner->memory_bytes()) +
-           static_cast<std::int64_t>(
-               (calibration.recalls.size() + calibration.margins.size()) *
-               sizeof(float));
+           calibration.memory_bytes();
   }
 };
 
