@@ -120,12 +120,14 @@ class ListIndex : public IvfIndex {
   // The lists that a query visits. With a margin: those whose scores are at
   // most it below the score expected of the best sought_count keys, and at
   // least as many lists as hold key_count keys of the training. Without a
-  // margin: probe_count lists.
+  // margin: probe_count lists. With both (`deep`): probe_count lists, and
+  // unless the query is near keys, those of the margin as well.
   struct ListChoice {
     std::optional<QueryMargin> margin;
     double sought_count = 0;
     double key_count = 0;
     std::int64_t probe_count = 0;
+    bool deep = false;
   };
 
   // The way a query is scanned that sees all or most keys.
@@ -133,9 +135,13 @@ class ListIndex : public IvfIndex {
     bool by_code = false;
     bool complete = false;  // all lists are scanned
     // Otherwise the lists to visit: by margin, about probe_count of them, or
-    // exactly probe_count if there is no margin.
+    // exactly probe_count if there is no margin. `deep`: more keys are wanted
+    // than margins were learned for, see ListChoice.
     std::optional<QueryMargin> margin;
     std::int64_t probe_count = 0;
+    bool deep = false;
+    // The wanted recall exceeds that which numbers of lists are learned for.
+    bool above_target = false;
     // For a proof: lists read with 8 bits, after which the others are read with
     // 4; 0: all with 8.
     std::int64_t near_list_count = 0;
@@ -147,14 +153,24 @@ class ListIndex : public IvfIndex {
   };
   // The choice of lists for the k best keys.
   ListChoice ChoiceOf(const Route& route, std::int64_t k) const;
+  // Returns the score expected of the last of the best sought_count keys.
+  float ExpectedScore(std::span<const float> scores,
+                      const ListChoice& choice) const;
   // Returns the least score of a list that is visited. Requires a margin.
   float LeastScore(std::span<const float> scores, const ListChoice& choice,
                    float peak) const;
   // Sets `lists` to those with scores >= `least`, and more if they hold too few
-  // keys.
+  // keys or, if the choice is deep, are fewer than `least_count`.
   void SelectByMargin(std::span<const float> scores, float least,
-                      const ListChoice& choice,
+                      const ListChoice& choice, std::int64_t least_count,
                       std::vector<std::int32_t>& lists) const;
+  // Returns the margin for more keys than margins were learned for.
+  static std::optional<QueryMargin> DeepMarginOf(const Route& route);
+  // Returns how many lists a masked query visits by its deep margin if a share
+  // `rate` of the keys is eligible; 0 if the query is near keys, or has no
+  // margin.
+  double ProbesByMargin(std::span<const float> scores, const Route& route,
+                        std::int64_t k, double rate) const;
   // Sets `lists` to those of `choice`, given exact scores.
   void ChooseByScores(std::span<const float> scores, const ListChoice& choice,
                       std::vector<std::int32_t>& lists) const;
@@ -268,12 +284,13 @@ class ListIndex : public IvfIndex {
 
   // Visits lists in the order of their ranks, until at least `wanted` eligible
   // rows are found and as many lists are visited as the share of eligible rows
-  // in them calls for. visit(lists) receives ascending lists; found() returns
-  // how many eligible rows were in all lists so far. Returns true if all lists
-  // were visited.
+  // in them calls for, for a shortlist of k. scores: of all lists. visit(lists)
+  // receives ascending lists; found() returns how many eligible rows were in
+  // all lists so far. Returns true if all lists were visited.
   template <typename Visit, typename Found>
   absl::StatusOr<bool> VisitUntilEnough(std::span<std::uint64_t> ranks,
-                                        std::int64_t probe_count,
+                                        std::span<const float> scores,
+                                        const Route& route, std::int64_t k,
                                         std::int64_t wanted, Visit visit,
                                         Found found) const;
   absl::Status ScanRows(const Bitmap& eligible, RowScan& scan) const;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <utility>
 #include <vector>
 
@@ -17,15 +18,21 @@ namespace attendant {
 namespace {
 
 // Sets `positions` to those of the numbers >= `least`, and to more of the
-// greatest numbers until enough(positions) is true.
+// greatest numbers until they are at least least_count and enough(positions) is
+// true. least_count is at most the number of numbers.
 template <typename Enough>
-void SelectFrom(std::span<const float> numbers, float least, Enough enough,
+void SelectFrom(std::span<const float> numbers, float least,
+                std::int64_t least_count, Enough enough,
                 std::vector<std::int32_t>& positions) {
   const auto size = static_cast<std::int64_t>(numbers.size());
   positions.resize(numbers.size());
   std::int64_t found = ActiveKernels().SelectAtLeast(numbers.data(), size,
                                                      least, positions.data());
   positions.resize(static_cast<std::size_t>(found));
+  if (found < least_count) {
+    found = least_count;
+    SelectBest(numbers, found, positions);
+  }
   while (found < size && !enough(positions)) {
     found = std::min(size, found + found / 2 + 1);
     SelectBest(numbers, found, positions);
@@ -96,24 +103,67 @@ ListIndex::ListChoice ListIndex::ChoiceOf(const Route& route,
   constexpr double kDeviations = 3;
   const double rate = route.eligible_rate;
   const double wanted = std::max(1.0, static_cast<double>(k));
-  return {.margin = route.margin,
-          .sought_count = training_->calibration.SoughtCount(rate),
+  return {.margin = route.deep ? DeepMarginOf(route) : route.margin,
+          .sought_count = route.deep ? wanted / rate
+                                     : training_->calibration.SoughtCount(rate),
           .key_count =
               (wanted + kDeviations * std::sqrt(wanted * (1 - rate))) / rate,
-          .probe_count = route.probe_count};
+          .probe_count = route.probe_count,
+          .deep = route.deep};
+}
+
+// Many keys are expected in more lists than a few are.
+float ListIndex::ExpectedScore(std::span<const float> scores,
+                               const ListChoice& choice) const {
+  constexpr double kKeysPerSought = 4;
+  const double share = choice.deep
+                           ? kKeysPerSought * choice.sought_count /
+                                 static_cast<double>(training_->key_count)
+                           : 0;
+  return lists_.means->ExpectedScore(
+      scores, choice.sought_count,
+      static_cast<std::int64_t>(std::min(1.0, share) *
+                                static_cast<double>(list_count())));
 }
 
 float ListIndex::LeastScore(std::span<const float> scores,
                             const ListChoice& choice, float peak) const {
-  return lists_.means->ExpectedScore(scores, choice.sought_count) -
-         choice.margin->At(peak);
+  return ExpectedScore(scores, choice) - choice.margin->At(peak);
+}
+
+// The farther keys of any query lie in many lists, as all those of a far query
+// do. If the number of lists is learned for the wanted recall, it already
+// allows for this where queries are near keys.
+std::optional<QueryMargin> ListIndex::DeepMarginOf(const Route& route) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  std::optional<QueryMargin> margin = route.margin;
+  if (margin && route.above_target) {
+    margin->far_peak = kInfinity;
+    margin->near_peak = kInfinity;
+  }
+  return margin;
+}
+
+double ListIndex::ProbesByMargin(std::span<const float> scores,
+                                 const Route& route, std::int64_t k,
+                                 double rate) const {
+  ListChoice choice = {.margin = DeepMarginOf(route), .deep = true};
+  if (!choice.margin) return 0;
+  const float peak = PeakOf(scores);
+  if (choice.margin->FarnessOf(peak) == 0) return 0;
+  choice.sought_count =
+      std::max(training_->calibration.SoughtCount(1), static_cast<double>(k)) /
+      rate;
+  return static_cast<double>(ActiveKernels().CountAtLeast(
+      scores.data(), list_count(), LeastScore(scores, choice, peak)));
 }
 
 void ListIndex::SelectByMargin(std::span<const float> scores, float least,
                                const ListChoice& choice,
+                               std::int64_t least_count,
                                std::vector<std::int32_t>& lists) const {
   SelectFrom(
-      scores, least,
+      scores, least, choice.deep ? std::min(least_count, list_count()) : 0,
       [&](const std::vector<std::int32_t>& selected) {
         double sum = 0;
         for (const std::int32_t list : selected) sum += TrainedCount(list);
@@ -132,19 +182,20 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
   thread_local std::vector<std::int32_t> likely;
   thread_local std::vector<float> products;
   thread_local std::vector<float> of_likely;
+  const std::int64_t more_probes =
+      choice.probe_count + choice.probe_count / 2 + kMore;
+  const float peak = PeakOf(visit.scores);
+  const bool is_far = choice.margin && choice.margin->FarnessOf(peak) > 0;
+  // It is for queries near keys that one list may find more than is wanted.
+  if (is_far) visit.pass->KeepAll();
+  const bool by_margin = choice.margin && (is_far || !choice.deep);
   float least = kMinusInfinityF;
-  if (choice.margin) {
-    const float peak = PeakOf(visit.scores);
+  if (by_margin) {
     least = LeastScore(visit.scores, choice, peak);
-    // It is for queries near keys that one list may find more than is wanted.
-    if (choice.margin->FarnessOf(peak) > 0) visit.pass->KeepAll();
     SelectByMargin(visit.scores, least - kDeviations * ScoreDeviation(), choice,
-                   likely);
+                   more_probes, likely);
   } else {
-    SelectBest(visit.scores,
-               std::min(list_count(),
-                        choice.probe_count + choice.probe_count / 2 + kMore),
-               likely);
+    SelectBest(visit.scores, std::min(list_count(), more_probes), likely);
   }
   const ScanQuery& query = visit.pass->query();
   const double norm = visit.pass->coded().norm();
@@ -162,9 +213,9 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
     visit.pass->SetListProduct(likely[i], products[i]);
   }
   visit.knows_products = true;
-  if (choice.margin) {
+  if (by_margin) {
     SelectFrom(
-        of_likely, least,
+        of_likely, least, choice.deep ? choice.probe_count : 0,
         [&](const std::vector<std::int32_t>& chosen) {
           double sum = 0;
           for (const std::int32_t i : chosen) {
@@ -185,9 +236,10 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
 void ListIndex::ChooseByScores(std::span<const float> scores,
                                const ListChoice& choice,
                                std::vector<std::int32_t>& lists) const {
-  if (choice.margin) {
-    SelectByMargin(scores, LeastScore(scores, choice, PeakOf(scores)), choice,
-                   lists);
+  const float peak = PeakOf(scores);
+  if (choice.margin && (!choice.deep || choice.margin->FarnessOf(peak) > 0)) {
+    SelectByMargin(scores, LeastScore(scores, choice, peak), choice,
+                   choice.probe_count, lists);
     BestFirst(scores, lists);
   } else {
     SelectBest(scores, choice.probe_count, lists);

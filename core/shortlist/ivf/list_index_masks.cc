@@ -169,14 +169,14 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedFloats(
   lists_.means->ScoreLists(query.query, scores);
   ListMeans::RankLists(scores, ranks);
   FloatVisit visit(lists_, query, scores, false, state);
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const bool complete,
-      VisitUntilEnough(
-          ranks, route.probe_count, std::min(state.top().k(), eligible_count),
-          [&](std::span<const std::int32_t> chosen) {
-            return visit.Visit(chosen);
-          },
-          [&] { return visit.scored_count(); }));
+  ATTENDANT_ASSIGN_OR_RETURN(const bool complete,
+                             VisitUntilEnough(
+                                 ranks, scores, route, state.top().k(),
+                                 std::min(state.top().k(), eligible_count),
+                                 [&](std::span<const std::int32_t> chosen) {
+                                   return visit.Visit(chosen);
+                                 },
+                                 [&] { return visit.scored_count(); }));
   const EligibleRows eligible(query);
   return FinishFloats(query, visit, complete, scores, &eligible, eligible_count,
                       state);
@@ -222,7 +222,7 @@ absl::StatusOr<ScanStats> ListIndex::ScanMaskedByCode(
       return visit.status;
     };
     ATTENDANT_ASSIGN_OR_RETURN(
-        complete, VisitUntilEnough(ranks, route.probe_count,
+        complete, VisitUntilEnough(ranks, visit.scores, route, state.top().k(),
                                    std::min(state.top().k(), eligible_count),
                                    take, [&] { return pass.taken_count(); }));
     visit.lists.swap(taken);
@@ -281,14 +281,13 @@ double ListIndex::CostOfListCodes(double lists) const {
 }
 
 template <typename Visit, typename Found>
-absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
-                                                 std::int64_t probe_count,
-                                                 std::int64_t wanted,
-                                                 Visit visit,
-                                                 Found found) const {
+absl::StatusOr<bool> ListIndex::VisitUntilEnough(
+    std::span<std::uint64_t> ranks, std::span<const float> scores,
+    const Route& route, std::int64_t k, std::int64_t wanted, Visit visit,
+    Found found) const {
   thread_local std::vector<std::int32_t> chosen;
   std::int64_t visited = 0;
-  std::int64_t next = probe_count;
+  std::int64_t next = route.probe_count;
   std::int64_t row_count = 0;
   while (true) {
     next = std::min(next, list_count() - visited);
@@ -313,9 +312,10 @@ absl::StatusOr<bool> ListIndex::VisitUntilEnough(std::span<std::uint64_t> ranks,
     }
     // The share of eligible rows in these lists may differ from that in all
     // lists: eligible rows may be nearer to the query than others, or farther.
-    const double needed =
-        ProbesFor(probe_count, static_cast<double>(found_count) /
-                                   static_cast<double>(row_count));
+    const double rate =
+        static_cast<double>(found_count) / static_cast<double>(row_count);
+    const double needed = std::max(ProbesFor(route.probe_count, rate),
+                                   ProbesByMargin(scores, route, k, rate));
     // A few more lists are not worth another selection among all.
     if (needed <= static_cast<double>(visited + visited / 16)) return false;
     // Rounds up, so that every turn visits at least one list.

@@ -65,15 +65,17 @@ void ListIndex::RouteToLists(const ScanGoals& goals, std::int64_t k,
   if (goals.probe_count > 0) return;
   const Calibration& calibration = training_->calibration;
   const std::int64_t learned_count = calibration.depths.front().neighbour_count;
-  if (k <= learned_count) {
-    route.margin = calibration.MarginFor(
-        goals.recall > 0 ? goals.recall : training_->target_recall);
-    return;
-  }
+  route.margin = calibration.MarginFor(
+      goals.recall > 0 ? goals.recall : training_->target_recall);
+  route.above_target = goals.recall > training_->target_recall;
+  if (k <= learned_count) return;
   // Margins are learned for fewer neighbours. The best k of all keys are as far
   // away as the best learned_count are if the share learned_count / k of the
   // keys is eligible. It is not known how many fewer lists suffice there for a
-  // lower recall.
+  // lower recall. These numbers of lists are learned from keys and for the
+  // target; the margin tells what more is needed by queries far from keys, and
+  // for a higher recall.
+  route.deep = true;
   const double rate =
       static_cast<double>(learned_count) / static_cast<double>(k);
   const auto probe_count = static_cast<std::int64_t>(std::ceil(
@@ -145,7 +147,8 @@ ListIndex::Route ListIndex::RouteFor(const ScanQuery& query,
   }
   // Spare recall of a single list allows codes alone to decide about some keys.
   // It is known for all keys, not for those that a mask leaves.
-  if (!route.complete && route.margin && goals.recall > 0 && !IsMasked(query)) {
+  if (!route.complete && route.margin && !route.deep && goals.recall > 0 &&
+      !IsMasked(query)) {
     options.lost_count = training_->calibration.SpareRecall(goals.recall) *
                          static_cast<double>(state.top().k());
   }

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "absl/container/inlined_vector.h"
 #include "core/attention/softmax/score.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
@@ -14,21 +15,24 @@
 namespace attendant {
 namespace {
 
-// Number of lists that are expected to hold the best keys.
+// Number of lists that are expected to hold the best keys, and of lists in a
+// block if more are.
 constexpr std::size_t kBestLists = 16;
 
-// The lists with the best scores, and how many of their keys are above a score.
-// Loops run over all kBestLists, some of which may have no keys, and select
-// numbers without branching.
+// Some lists with the best scores, and how many of their keys are above a
+// score. Loops run over all of a block, some of whose lists may have no keys,
+// and select numbers without branching.
 class BestLists {
  public:
-  BestLists(const ListMeans& means, std::span<const float> scores) {
-    const auto wanted =
-        static_cast<std::int64_t>(std::min(kBestLists, scores.size()));
+  BestLists(const ListMeans& means, std::span<const float> scores,
+            std::size_t block_count) {
+    const auto wanted = static_cast<std::int64_t>(
+        std::min(block_count * kBestLists, scores.size()));
     thread_local std::vector<std::int32_t> best;
     SelectBest(scores, wanted, best);
     most_ = scores[static_cast<std::size_t>(best.front())];
     least_ = most_;
+    blocks_.resize(block_count);
     std::size_t size = 0;
     for (const std::int32_t list : best) {
       const auto l = static_cast<std::size_t>(list);
@@ -37,10 +41,12 @@ class BestLists {
       if (!ListMeans::IsPromise(means.reaches[l])) break;
       const float reach = means.reaches[l];
       least_ = std::min(least_, scores[l] - reach);
-      products_[size] = scores[l] - reach;
-      inverse_deviations_[size] =
+      Block& block = blocks_[size / kBestLists];
+      const std::size_t at = size % kBestLists;
+      block.products[at] = scores[l] - reach;
+      block.inverse_deviations[at] =
           reach > 0 ? std::sqrt(2 * std::log(means.counts[l])) / reach : kStep;
-      counts_[size] = means.counts[l];
+      block.counts[at] = means.counts[l];
       ++size;
     }
   }
@@ -50,7 +56,9 @@ class BestLists {
   float least() const { return least_; }
   double key_count() const {
     double sum = 0;
-    for (const float count : counts_) sum += count;
+    for (const Block& block : blocks_) {
+      for (const float count : block.counts) sum += count;
+    }
     return sum;
   }
 
@@ -58,29 +66,8 @@ class BestLists {
   // the normal distribution by a logistic one of a cubic (Bowling et al. 2009),
   // whose error is at most .00014.
   double CountAbove(float score) const {
-    constexpr float kMaxDeviations = 9;
-    std::array<float, kBestLists> deviations;
-    for (std::size_t i = 0; i < kBestLists; ++i) {
-      deviations[i] = (score - products_[i]) * inverse_deviations_[i];
-    }
-    for (float& d : deviations) d = d > -kMaxDeviations ? d : -kMaxDeviations;
-    for (float& d : deviations) d = d < kMaxDeviations ? d : kMaxDeviations;
-    std::array<float, kBestLists> odds;
-    for (std::size_t i = 0; i < kBestLists; ++i) {
-      const float d = deviations[i];
-      odds[i] = d * (1.5976f + .07056f * d * d);
-    }
-    constexpr auto kCount = static_cast<std::int64_t>(kBestLists);
-    const Kernels& kernels = ActiveKernels();
-    const float greatest = kernels.Max(odds.data(), kCount);
-    std::array<float, kBestLists> exps;
-    kernels.SumExps(odds.data(), kCount, greatest, exps.data());
-    const float factor = std::exp(greatest);
-    for (std::size_t i = 0; i < kBestLists; ++i) {
-      exps[i] = counts_[i] / (1 + factor * exps[i]);
-    }
-    float sum = 0;
-    for (const float count : exps) sum += count;
+    double sum = 0;
+    for (const Block& block : blocks_) sum += block.CountAbove(score);
     return sum;
   }
 
@@ -88,18 +75,55 @@ class BestLists {
   // Inverse deviation of a single key: a step from below it to above it.
   static constexpr float kStep = 1e30f;
 
+  struct Block {
+    float CountAbove(float score) const;
+
+    std::array<float, kBestLists> products = {};
+    std::array<float, kBestLists> inverse_deviations = {};
+    std::array<float, kBestLists> counts = {};
+  };
+
   float most_ = 0;
   float least_ = 0;
-  std::array<float, kBestLists> products_ = {};
-  std::array<float, kBestLists> inverse_deviations_ = {};
-  std::array<float, kBestLists> counts_ = {};
+  absl::InlinedVector<Block, 1> blocks_;
 };
+
+float BestLists::Block::CountAbove(float score) const {
+  constexpr float kMaxDeviations = 9;
+  std::array<float, kBestLists> deviations;
+  for (std::size_t i = 0; i < kBestLists; ++i) {
+    deviations[i] = (score - products[i]) * inverse_deviations[i];
+  }
+  for (float& d : deviations) d = d > -kMaxDeviations ? d : -kMaxDeviations;
+  for (float& d : deviations) d = d < kMaxDeviations ? d : kMaxDeviations;
+  std::array<float, kBestLists> odds;
+  for (std::size_t i = 0; i < kBestLists; ++i) {
+    const float d = deviations[i];
+    odds[i] = d * (1.5976f + .07056f * d * d);
+  }
+  constexpr auto kCount = static_cast<std::int64_t>(kBestLists);
+  const Kernels& kernels = ActiveKernels();
+  const float greatest = kernels.Max(odds.data(), kCount);
+  std::array<float, kBestLists> exps;
+  kernels.SumExps(odds.data(), kCount, greatest, exps.data());
+  const float factor = std::exp(greatest);
+  for (std::size_t i = 0; i < kBestLists; ++i) {
+    exps[i] = counts[i] / (1 + factor * exps[i]);
+  }
+  float sum = 0;
+  for (const float count : exps) sum += count;
+  return sum;
+}
 
 }  // namespace
 
-float ListMeans::ExpectedScore(std::span<const float> scores, double k) const {
+float ListMeans::ExpectedScore(std::span<const float> scores, double k,
+                               std::int64_t best_count) const {
   constexpr int kHalvings = 8;
-  const BestLists lists(*this, scores);
+  const auto wanted_lists = static_cast<std::size_t>(
+      std::clamp<std::int64_t>(best_count, 1, list_count()));
+  const BestLists lists(*this, scores,
+                        (wanted_lists + kBestLists - 1) / kBestLists);
   // If there are few keys in all, about half of them are above the middle.
   const double wanted = std::min(k, lists.key_count() / 2);
   float low = lists.least();

@@ -63,9 +63,11 @@ struct ListMeans {
 
   // Returns the expected score of the k-th best of these keys for a query whose
   // lists have `scores`, if the keys of a list are spread about its mean as
-  // Summarise assumes. Looks at the best lists only; accurate to about a
-  // hundredth of the range of their scores. Thread-safe.
-  float ExpectedScore(std::span<const float> scores, double k) const;
+  // Summarise assumes. Looks at the best lists only, best_count of them rounded
+  // up to a multiple of 16; accurate to about a hundredth of the range of their
+  // scores. Thread-safe.
+  float ExpectedScore(std::span<const float> scores, double k,
+                      std::int64_t best_count = 1) const;
 
   // Sets ranks to one number per list; greater is better. Ordered by the lists'
   // scores, and for equal scores the lesser list first. ListOf returns the list

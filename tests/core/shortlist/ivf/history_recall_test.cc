@@ -124,6 +124,35 @@ TEST_F(HistoryRecallTest, SumsOfKeysFindWhatIsAskedFor) {
   }
 }
 
+// Margins are learned for the best 100.
+TEST_F(HistoryRecallTest, SumsOfKeysFindMoreThanMarginsAreLearnedFor) {
+  for (const double recall : {0.85, 0.95}) {
+    for (const std::int64_t k : {110, 200, 1000}) {
+      for (const int key_count : {1, 2, 5}) {
+        EXPECT_GE(Ask(key_count, recall, {.k = k}).recall, recall - 0.04)
+            << k << " of " << key_count << " keys, asked for " << recall;
+      }
+    }
+  }
+}
+
+TEST_F(HistoryRecallTest, SumsOfKeysFindWhatIsAskedForBehindAMask) {
+  for (const std::uint64_t one_in : {2, 3, 6}) {
+    Bitmap allowed(kRows);
+    std::mt19937_64 random(6);
+    for (RowIndex row = 0; row < kRows; ++row) {
+      if (random() % one_in == 0) allowed.Set(row);
+    }
+    for (const std::int64_t k : {20, 100, 200}) {
+      for (const int key_count : {1, 2, 5}) {
+        const Tally tally = Ask(key_count, 0.95, {.k = k, .allowed = &allowed});
+        EXPECT_GE(tally.recall, 0.95 - 0.04)
+            << k << " of " << key_count << " keys, one row in " << one_in;
+      }
+    }
+  }
+}
+
 // The first segment decides that no key may be lost to the errors of codes, and
 // the second must do as it does. Lists are so great that 4 bits are read.
 TEST_F(HistoryRecallTest, EverySegmentKeepsAllKeysOfAFarQuery) {
