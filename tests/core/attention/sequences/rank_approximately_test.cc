@@ -183,9 +183,9 @@ HeadsTwin RankTwin(const MultiHeadProjections& heads, const Matrix& candidate,
     double size = 0;
     for (std::size_t j = 0; j < unmet.size(); ++j) {
       if (unmet[j]) continue;
-      const double logit =
-          Dot(q.view().Row(0), k.view().Row(static_cast<std::int64_t>(j))) *
-          LogitFactor(ScoreKind::kScaledDot, key_dim, 1);
+      const double logit = ScoreOf(ScoreKind::kDot, q.view().Row(0),
+                                   k.view().Row(static_cast<std::int64_t>(j))) *
+                           LogitFactor(ScoreKind::kScaledDot, key_dim, 1);
       size = std::max(size, std::abs(logit));
       joined.mean_logit += share * twin.weights[j] * logit;
       joined.weights[j] += share * twin.weights[j];
