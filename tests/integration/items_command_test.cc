@@ -55,6 +55,10 @@ TEST_F(AttendantCommandTest, ExportsItemsThatAnImportTakes) {
   const CommandResult again = Run({"items", "export", "points", path});
   EXPECT_EQ(again.exit_status, 1);
   EXPECT_THAT(again.err, HasSubstr("choose another name"));
+  // A pipe gets the same lines and nothing else.
+  const CommandResult piped = Run({"--json", "items", "export", "points", "-"});
+  EXPECT_EQ(piped.out, ReadWholeFile(path));
+  EXPECT_THAT(piped.err, HasSubstr("Wrote 2,500 items to standard output."));
   const json back = RunJson({"items", "import", "others", "--items", path});
   EXPECT_EQ(back["storedCount"], 2500);
   const std::string second = files_ / "second.jsonl";

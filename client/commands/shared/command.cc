@@ -44,14 +44,11 @@ absl::StatusOr<std::unique_ptr<Client>> Context::Connect() const {
 
 void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
   absl::Status status = EndOf(verb, *this);
-  // ferror tells of earlier writes, which happen when the buffer is full.
-  const bool written = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
-  if (!written && status.ok()) {
-    status = absl::DataLossError("standard output can't be written");
-  }
+  const absl::Status written = FlushOutput();
+  status.Update(written);
   if (status.ok()) return;
   // A verb may print its answer and fail: `doctor`, for example.
-  if (json && written && !HasPrinted()) {
+  if (json && written.ok() && !HasPrinted()) {
     Print(ErrorJson(status));
     std::fflush(stdout);
   }
@@ -62,6 +59,14 @@ void Context::Run(const std::function<absl::Status(const Context&)>& verb) {
 void Print(absl::string_view text) {
   has_printed = has_printed || !text.empty();
   std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+absl::Status FlushOutput() {
+  // ferror tells of earlier writes, which happen when the buffer is full.
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError("standard output can't be written");
 }
 
 bool HasPrinted() { return has_printed; }

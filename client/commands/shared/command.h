@@ -60,6 +60,9 @@ void SetVerb(CLI::App& command, Context& context,
 
 // Writes `text` to standard output.
 void Print(absl::string_view text);
+// Writes what Print has buffered. DataLoss if that, or an earlier write of the
+// output, failed.
+absl::Status FlushOutput();
 // Returns true if Print has written anything.
 bool HasPrinted();
 // Writes `line` and a line end to standard error.
