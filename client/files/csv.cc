@@ -22,10 +22,12 @@ constexpr std::size_t kBlockBytes = 1 << 16;
 // that a row's line is known.
 class Parser {
  public:
-  // Selects all columns if `columns` is null.
+  // Selects all columns if `columns` is null. The error of a row goes to
+  // `reject`, unless that is null.
   Parser(const std::string& path, const std::vector<std::string>* columns,
-         const std::function<absl::Status(const CsvRow&)>& visit)
-      : path_(path), columns_(columns), visit_(visit) {
+         const std::function<absl::Status(const CsvRow&)>& visit,
+         const RejectCsvRow& reject)
+      : path_(path), columns_(columns), visit_(visit), reject_(reject) {
     csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI | CSV_REPALL_NL);
     // By default the buffer of a field grows by 128 bytes at a time.
     csv_set_blk_size(&parser_, kBlockBytes);
@@ -92,6 +94,14 @@ class Parser {
       return ReadHeader();
     }
     ++row_number_;
+    const absl::Status status = VisitRow();
+    if (status.ok() || reject_ == nullptr) return status;
+    return reject_({row_number_, row_line_, selected_columns_,
+                    std::span(fields_).first(field_count_)},
+                   status);
+  }
+
+  absl::Status VisitRow() {
     if (field_count_ != header_size_) {
       return LineError(absl::StrCat(
           "got ", field_count_, field_count_ == 1 ? " field" : " fields",
@@ -151,6 +161,7 @@ class Parser {
   const std::string& path_;
   const std::vector<std::string>* const columns_;
   const std::function<absl::Status(const CsvRow&)>& visit_;
+  const RejectCsvRow& reject_;
   csv_parser parser_;
   absl::Status status_;
   bool has_header_ = false;
@@ -168,9 +179,10 @@ class Parser {
 
 absl::Status Read(const std::string& path,
                   const std::vector<std::string>* columns,
-                  const std::function<absl::Status(const CsvRow&)>& visit) {
+                  const std::function<absl::Status(const CsvRow&)>& visit,
+                  const RejectCsvRow& reject) {
   ATTENDANT_ASSIGN_OR_RETURN(StreamFile file, StreamFile::Open(path));
-  Parser parser(path, columns, visit);
+  Parser parser(path, columns, visit, reject);
   std::vector<char> buffer(kInputBufferBytes);
   bool at_start = true;
   while (true) {
@@ -196,13 +208,14 @@ bool IsCsv(absl::string_view path) {
 absl::Status ReadCsv(const std::string& path,
                      const std::vector<std::string>& columns,
                      const std::function<absl::Status(const CsvRow&)>& visit) {
-  return Read(path, &columns, visit);
+  return Read(path, &columns, visit, nullptr);
 }
 
 absl::Status ReadWholeCsv(
     const std::string& path,
-    const std::function<absl::Status(const CsvRow&)>& visit) {
-  return Read(path, nullptr, visit);
+    const std::function<absl::Status(const CsvRow&)>& visit,
+    const RejectCsvRow& reject) {
+  return Read(path, nullptr, visit, reject);
 }
 
 }  // namespace attendant

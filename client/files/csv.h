@@ -23,6 +23,9 @@ struct CsvRow {
   std::span<const std::string> fields;   // their fields, in the same order
 };
 
+using RejectCsvRow =
+    std::function<absl::Status(const CsvRow&, const absl::Status&)>;
+
 // Selects the named columns and calls `visit` with each row in order, until it
 // returns an error; that error is returned with file, row and line in front of
 // its message. Skips empty lines, and drops white space around unquoted fields.
@@ -34,10 +37,14 @@ absl::Status ReadCsv(const std::string& path,
                      const std::vector<std::string>& columns,
                      const std::function<absl::Status(const CsvRow&)>& visit);
 
-// Selects all columns, in the header's order.
+// Selects all columns, in the header's order. If `reject` is given, it is
+// called with a row that has another number of fields than the header or
+// that `visit` refuses, and with the error; reading goes on with the next row
+// if it returns OK.
 absl::Status ReadWholeCsv(
     const std::string& path,
-    const std::function<absl::Status(const CsvRow&)>& visit);
+    const std::function<absl::Status(const CsvRow&)>& visit,
+    const RejectCsvRow& reject = nullptr);
 
 }  // namespace attendant
 

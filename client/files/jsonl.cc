@@ -13,7 +13,8 @@ namespace attendant {
 absl::Status ReadJsonLines(
     const std::string& path,
     const std::function<absl::Status(std::int64_t line, nlohmann::json object)>&
-        visit) {
+        visit,
+    const std::function<absl::Status(const absl::Status&)>& reject) {
   ATTENDANT_ASSIGN_OR_RETURN(LineReader lines, LineReader::Open(path));
   std::string line;
   while (true) {
@@ -25,10 +26,11 @@ absl::Status ReadJsonLines(
     const absl::Status status =
         object.ok() ? visit(lines.line_number(), *std::move(object))
                     : object.status();
-    if (!status.ok()) {
-      return PrefixField(
-          status, absl::StrCat(path, ": line ", lines.line_number(), ": "));
-    }
+    if (status.ok()) continue;
+    const absl::Status located = PrefixField(
+        status, absl::StrCat(path, ": line ", lines.line_number(), ": "));
+    if (reject == nullptr) return located;
+    ATTENDANT_RETURN_IF_ERROR(reject(located));
   }
 }
 

@@ -120,6 +120,84 @@ TEST_F(AttendantCommandTest, RowsRejectedForOneReasonShareALine) {
 }
 
 // An import accepts the output of `items get`.
+TEST_F(AttendantCommandTest, AWrongRowOfAttributesStopsNoOther) {
+  CreatePoints();
+  const std::vector<std::string> import = {
+      "items",
+      "import",
+      "points",
+      "--keys",
+      "key=" + File("keys.npy", NpyBytes(Keys(), 2)),
+      "--ids",
+      File("ids.txt", Ids()),
+      "--attributes",
+      File("names.jsonl",
+           "{\"id\": \"item0\", \"name\": \"zero\"}\n"
+           "{\"id\": \"item3\", \"name\": 3}\n")};
+  const CommandResult result = Run(import);
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("row 4 (item3): "),
+                    HasSubstr("names.jsonl: line 2: name: got 3, want a text"),
+                    HasSubstr("Without attributes: 38 items; "),
+                    HasSubstr("stored 39 of 40 rows in points, rejected 1")));
+  EXPECT_EQ(StoredCount(), 39u);
+  std::vector<std::string> as_json = import;
+  as_json.push_back("--json");
+  const json reply = json::parse(Run(as_json).out);
+  EXPECT_EQ(reply["withoutAttributesCount"], 38);
+  EXPECT_EQ(reply["rejected"][0]["id"], "item3");
+}
+
+TEST_F(AttendantCommandTest, ColumnsOfACsvFileAreLeftOutByName) {
+  CreatePoints();
+  const auto import = [&](const std::vector<std::string>& columns) {
+    std::vector<std::string> words = {
+        "items",
+        "import",
+        "points",
+        "--keys",
+        "key=" + File("keys.npy", NpyBytes(Keys(), 2)),
+        "--ids",
+        File("ids.txt", Ids()),
+        "--attributes",
+        File("a.csv", "id,name,colour,size\nitem1,x,red,3\n")};
+    words.insert(words.end(), columns.begin(), columns.end());
+    return Run(words);
+  };
+  const CommandResult undeclared = import({});
+  EXPECT_EQ(undeclared.exit_status, 1);
+  EXPECT_THAT(
+      undeclared.err,
+      HasSubstr("a.csv: the catalog declares no attribute colour, size; "
+                "it declares name (string). Attributes are declared by "
+                "`catalog create --attribute NAME:TYPE`; to leave the "
+                "others out: --columns name\n"));
+  EXPECT_THAT(import({"--columns", "name,nme"}).err,
+              HasSubstr("a.csv: --columns: no column 'nme'; the columns are "
+                        "id, name, colour, size\n"));
+  EXPECT_EQ(StoredCount(), 0u);
+  EXPECT_EQ(import({"--columns", "name"}).exit_status, 0);
+  EXPECT_THAT(RunText({"items", "get", "points", "item1"}), HasSubstr("x"));
+}
+
+// Whatever lines and numbers their reasons have.
+TEST_F(AttendantCommandTest, AttributesRejectedForOneReasonShareALine) {
+  CreatePoints();
+  std::string lines;
+  for (int i = 0; i < kRowCount; ++i) {
+    absl::StrAppend(&lines, "{\"id\": \"item", i, "\", \"nme\": 1}\n");
+  }
+  const CommandResult result =
+      Run({"items", "import", "points", "--keys",
+           "key=" + File("keys.npy", NpyBytes(Keys(), 2)), "--ids",
+           File("ids.txt", Ids()), "--attributes", File("names.jsonl", lines)});
+  EXPECT_EQ(result.exit_status, 1);
+  EXPECT_THAT(result.err,
+              AllOf(HasSubstr("40 rows, the first is row 1 (item0): "),
+                    HasSubstr("nme: the catalog declares no such attribute")));
+}
+
 TEST_F(AttendantCommandTest, ImportsWhatGetPrints) {
   CreatePoints();
   RunJson({"items", "import", "points", "--items",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "client/api/error_json.h"
@@ -138,10 +139,27 @@ std::string RowText(const Rejection& rejection) {
       rejection.id.empty() ? "" : absl::StrCat(" (", rejection.id, ")"));
 }
 
-// Returns the reason without the row's own id, for comparison with those of
-// other rows.
+// Erases the position in "PATH: line 3: MESSAGE" or "PATH: row 2 (line 3):
+// MESSAGE".
+void ErasePosition(std::string& reason) {
+  for (const std::string& mark : {std::string(": line "), {": row "}}) {
+    const std::size_t begin = reason.find(mark);
+    if (begin == std::string::npos) continue;
+    const std::size_t number = begin + mark.size();
+    const std::size_t end = reason.find(": ", number);
+    if (end == std::string::npos || !absl::ascii_isdigit(reason[number])) {
+      continue;
+    }
+    reason.erase(begin, end - begin);
+    return;
+  }
+}
+
+// Returns the reason without the row's own id and position, for comparison with
+// those of other rows.
 std::string KindOf(const Rejection& rejection) {
   std::string kind = rejection.reason;
+  ErasePosition(kind);
   if (!rejection.id.empty()) {
     kind = absl::StrReplaceAll(kind,
                                {{absl::StrCat("'", rejection.id, "'"), "''"}});
@@ -175,7 +193,7 @@ void NoteRejections(const std::vector<Rejection>& rejections) {
                           " more; --json lists all"));
 }
 
-std::string ImportJson(const std::string& catalog, std::int64_t row_count,
+std::string ImportJson(const ImportFlags& flags, const ItemSource& source,
                        const std::vector<Rejection>& rejections,
                        const ImportProgress& progress, double seconds,
                        const absl::Status& status) {
@@ -184,8 +202,8 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
   if (!status.ok()) {
     json = nlohmann::ordered_json::parse(ErrorJson(status));
   }
-  json["catalog"] = catalog;
-  json["rowCount"] = row_count;
+  json["catalog"] = flags.catalog;
+  json["rowCount"] = source.row_count();
   json["storedCount"] = progress.stored_count;
   json["rejectedCount"] = rejections.size();
   json["rejected"] = nlohmann::ordered_json::array();
@@ -195,6 +213,9 @@ std::string ImportJson(const std::string& catalog, std::int64_t row_count,
     entry["id"] = rejection.id;
     entry["reason"] = rejection.reason;
     json["rejected"].push_back(std::move(entry));
+  }
+  if (!flags.inputs.attributes.empty()) {
+    json["withoutAttributesCount"] = source.without_attributes_count();
   }
   json["stateToken"] = progress.state_token;
   json["seconds"] = seconds;
@@ -224,6 +245,12 @@ void NoteReplaced(std::int64_t replaced_count) {
   Note(absl::StrCat("Replaced whole, with keys and attributes: ",
                     CountOf(replaced_count, "item"),
                     " (`items update` changes parts)."));
+}
+
+void NoteWithoutAttributes(std::int64_t count, const std::string& path) {
+  if (count == 0) return;
+  Note(absl::StrCat("Without attributes: ", CountOf(count, "item"), "; ", path,
+                    " has none for them."));
 }
 
 // FailedPrecondition if the import would remove parts of stored items and
@@ -293,10 +320,11 @@ absl::Status Import(const ImportFlags& flags, const Context& context) {
       absl::StrCat("stored ", FormatCount(progress.stored_count), " of ",
                    CountOf(source->row_count(), "row"), " in ", catalog));
   if (context.json) {
-    Print(ImportJson(catalog, source->row_count(), rejections, progress,
-                     seconds, outcome));
+    Print(ImportJson(flags, *source, rejections, progress, seconds, outcome));
   } else {
     NoteRejections(rejections);
+    NoteWithoutAttributes(source->without_attributes_count(),
+                          flags.inputs.attributes);
   }
   ATTENDANT_RETURN_IF_ERROR(outcome);
   if (!context.json) {
@@ -354,7 +382,9 @@ void AddImportCommand(CLI::App& items, Context& context) {
       "takes the same files\n"
       "and changes only the parts that they give. A rejected row does not stop "
       "the others: it is\n"
-      "reported by number, id and reason, and the exit status is 1.");
+      "reported by number, id and reason, and the exit status is 1. A row of "
+      "--attributes rejects its\n"
+      "item; one whose id can't be read stops the import before it begins.");
   command->final_callback([flags, inputs, item_lines, &context] {
     if (inputs.from->empty() && inputs.ids->empty() && item_lines->empty()) {
       throw CLI::RequiredError("--items, --from, or --ids with --keys,");

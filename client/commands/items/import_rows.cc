@@ -59,6 +59,62 @@ std::size_t FindIdColumn(std::span<const std::string> columns) {
   return columns.size();
 }
 
+bool IsSelected(const std::string& name,
+                const std::vector<std::string>& columns) {
+  return columns.empty() || absl::c_linear_search(columns, name);
+}
+
+// Returns "it declares: name (string), price (double)".
+std::string DeclaredAttributes(const v1::CatalogSchema& schema) {
+  std::vector<std::string> declared;
+  for (const v1::AttributeField& attribute : schema.attributes()) {
+    declared.push_back(
+        absl::StrCat(attribute.name(), " (", FlagOf(attribute.type()), ")"));
+  }
+  return absl::StrCat("it declares ", declared.empty()
+                                          ? "none"
+                                          : absl::StrJoin(declared, ", "));
+}
+
+// Checks the header of a CSV file of attributes, of which `columns` are read.
+// Names all columns that the catalog does not declare.
+absl::Status CheckHeader(const std::string& path,
+                         std::span<const std::string> header,
+                         const std::vector<std::string>& columns,
+                         const v1::CatalogSchema& schema) {
+  const std::size_t id_column = FindIdColumn(header);
+  if (id_column == header.size()) {
+    return FileError(
+        path, absl::StrCat("got the columns ", absl::StrJoin(header, ", "),
+                           ", want one named id or item_id among them"));
+  }
+  for (const std::string& column : columns) {
+    if (absl::c_linear_search(header, column)) continue;
+    return FileError(
+        path, absl::StrCat("--columns: no column '", column,
+                           "'; the columns are ", absl::StrJoin(header, ", ")));
+  }
+  std::vector<std::string> known;
+  std::vector<std::string> unknown;
+  for (std::size_t i = 0; i < header.size(); ++i) {
+    if (i == id_column || !IsSelected(header[i], columns)) continue;
+    const bool is_known = header[i] == kOpaqueValue ||
+                          FindAttribute(schema, header[i]) != nullptr;
+    (is_known ? known : unknown).push_back(header[i]);
+  }
+  if (unknown.empty()) return absl::OkStatus();
+  return FileError(
+      path,
+      absl::StrCat(
+          "the catalog declares no attribute ", absl::StrJoin(unknown, ", "),
+          "; ", DeclaredAttributes(schema),
+          ". Attributes are declared by `catalog create --attribute "
+          "NAME:TYPE`",
+          known.empty() ? ""
+                        : absl::StrCat("; to leave the others out: --columns ",
+                                       absl::StrJoin(known, ","))));
+}
+
 // Quotes a text for a shell, unless it is plain.
 std::string ShellWord(const std::string& text) {
   const bool is_plain = absl::c_all_of(text, [](char c) {
@@ -110,6 +166,7 @@ std::string ShellFlags(const ImportInputs& inputs) {
   for (const std::string& keys : inputs.keys) add("--keys", keys);
   add("--values", inputs.values);
   add("--attributes", inputs.attributes);
+  add("--columns", absl::StrJoin(inputs.columns, ","));
   return text;
 }
 
@@ -145,8 +202,18 @@ InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs) {
                                        "2.5, ...}; or as .csv with a column id "
                                        "and a column per attribute. Times as "
                                        "2011-12-09 or RFC 3339 text, "
-                                       "\"opaque_value\" as base64")
+                                       "\"opaque_value\" as base64, a list as "
+                                       "[\"sale\", \"new\"], in CSV as "
+                                       "\"[\"\"sale\"\", \"\"new\"\"]\"")
                            ->type_name("FILE");
+  command
+      .add_option("--columns", inputs.columns,
+                  "Read only these attributes of --attributes, separated by "
+                  "commas")
+      ->type_name("NAME,...")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->needs(options.attributes);
   return options;
 }
 
@@ -173,7 +240,9 @@ absl::StatusOr<std::unique_ptr<ImportRows>> ImportRows::Open(
     }
   }
   if (!inputs.attributes.empty()) {
-    ATTENDANT_RETURN_IF_ERROR(rows->AddAttributes(inputs.attributes));
+    rows->counts_without_attributes_ = true;
+    ATTENDANT_RETURN_IF_ERROR(
+        rows->AddAttributes(inputs.attributes, inputs.columns));
   }
   return rows;
 }
@@ -189,7 +258,7 @@ absl::Status ImportRows::AddDirectory(const std::string& directory) {
   if (model.attributes.empty() || access(attributes.c_str(), F_OK) != 0) {
     return absl::OkStatus();
   }
-  return AddAttributes(attributes);
+  return AddAttributes(attributes, {});
 }
 
 absl::Status ImportRows::AddSource(const std::string& field,
@@ -235,43 +304,82 @@ absl::Status ImportRows::AddSource(const std::string& field,
   return absl::OkStatus();
 }
 
-absl::Status ImportRows::AddAttributes(const std::string& path) {
+absl::Status ImportRows::AddAttributes(
+    const std::string& path, const std::vector<std::string>& columns) {
   attributes_path_ = path;
-  if (IsCsv(path)) return AddAttributeCsv(path);
-  absl::flat_hash_set<std::int64_t> seen;
-  return ReadJsonLines(
-      path, [&](std::int64_t /*line*/, nlohmann::json object) -> absl::Status {
-        const auto id = object.find("id");
-        if (id == object.end() || !id->is_string()) {
-          return absl::InvalidArgumentError(
-              "every line needs the item's \"id\", a text");
-        }
-        const auto text = id->get<std::string>();
-        object.erase(id);
-        return AddAttributesOf(text, object, seen);
-      });
+  return IsCsv(path) ? AddAttributeCsv(path, columns)
+                     : AddAttributeLines(path, columns);
 }
 
-absl::Status ImportRows::AddAttributeCsv(const std::string& path) {
+absl::Status ImportRows::AddAttributeLines(
+    const std::string& path, const std::vector<std::string>& columns) {
   absl::flat_hash_set<std::int64_t> seen;
-  return ReadWholeCsv(path, [&](const CsvRow& row) -> absl::Status {
-    const std::size_t id_column = FindIdColumn(row.columns);
-    if (id_column == row.columns.size()) {
+  std::string id;  // of the line that is read, once known
+  const auto visit = [&](std::int64_t /*line*/,
+                         nlohmann::json object) -> absl::Status {
+    const auto found = object.find("id");
+    if (found == object.end() || !found->is_string()) {
       return absl::InvalidArgumentError(
-          absl::StrCat("got the columns ", absl::StrJoin(row.columns, ", "),
-                       ", want one named id or item_id among them"));
+          "every line needs the item's \"id\", a text");
     }
+    id = found->get<std::string>();
+    nlohmann::json attributes = nlohmann::json::object();
+    for (auto& [name, value] : object.items()) {
+      if (name != "id" && IsSelected(name, columns)) {
+        attributes[name] = std::move(value);
+      }
+    }
+    ATTENDANT_RETURN_IF_ERROR(AddAttributesOf(id, attributes, seen));
+    id.clear();
+    return absl::OkStatus();
+  };
+  if (partial_) return ReadJsonLines(path, visit);
+  return ReadJsonLines(path, visit, [&](const absl::Status& error) {
+    return Reject(std::exchange(id, ""), error);
+  });
+}
+
+absl::Status ImportRows::AddAttributeCsv(
+    const std::string& path, const std::vector<std::string>& columns) {
+  absl::flat_hash_set<std::int64_t> seen;
+  absl::Status header;
+  const auto visit = [&](const CsvRow& row) -> absl::Status {
+    header = CheckHeader(path, row.columns, columns, schema_);
+    if (!header.ok()) return header;
+    const std::size_t id_column = FindIdColumn(row.columns);
     nlohmann::json attributes = nlohmann::json::object();
     for (std::size_t i = 0; i < row.columns.size(); ++i) {
       // An empty field says that the item has no such attribute.
-      if (i == id_column || row.fields[i].empty()) continue;
+      if (i == id_column || row.fields[i].empty() ||
+          !IsSelected(row.columns[i], columns)) {
+        continue;
+      }
       const v1::AttributeField* field = FindAttribute(schema_, row.columns[i]);
       attributes[row.columns[i]] =
           field == nullptr ? nlohmann::json(row.fields[i])
                            : ValueOfText(row.fields[i], field->type());
     }
     return AddAttributesOf(row.fields[id_column], attributes, seen);
-  });
+  };
+  const auto reject = [&](const CsvRow& row, const absl::Status& error) {
+    header = CheckHeader(path, row.columns, columns, schema_);
+    if (partial_ || !header.ok()) return error;
+    // With a field too many or too few, the id is certain only if it is first.
+    const bool is_whole = row.fields.size() == row.columns.size();
+    const std::size_t id_column = FindIdColumn(row.columns);
+    return is_whole || id_column == 0 ? Reject(row.fields[id_column], error)
+                                      : error;
+  };
+  const absl::Status status = ReadWholeCsv(path, visit, reject);
+  return header.ok() ? status : header;
+}
+
+absl::Status ImportRows::Reject(const std::string& id,
+                                const absl::Status& error) {
+  // Without its id, any item might lack what the row gives.
+  if (!ValidateItemId(id, "id").ok()) return error;
+  rejected_.try_emplace(RowOf(id), error);
+  return absl::OkStatus();
 }
 
 absl::Status ImportRows::AddAttributesOf(
@@ -300,7 +408,8 @@ absl::Status ImportRows::AddAttributesOf(
     }
     if (field == nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat(name, ": the catalog declares no such attribute"));
+          absl::StrCat(name, ": the catalog declares no such attribute; ",
+                       DeclaredAttributes(schema_)));
     }
     const auto attribute = ToAttribute(value, field->type());
     if (!attribute.ok()) return PrefixField(attribute.status(), name + ": ");
@@ -322,6 +431,9 @@ std::int64_t ImportRows::RowOf(const std::string& id) {
 }
 
 absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
+  if (const auto rejected = rejected_.find(row); rejected != rejected_.end()) {
+    return rejected->second;
+  }
   v1::Item item;
   item.set_id(id(row));
   for (Source& source : sources_) {
@@ -343,6 +455,10 @@ absl::StatusOr<v1::Item> ImportRows::ReadItem(std::int64_t row) {
   if (attributes != attributes_.end()) {
     *item.mutable_attributes() = attributes->second.attributes();
     item.set_opaque_value(attributes->second.opaque_value());
+  }
+  if (counts_without_attributes_ && item.attributes().empty() &&
+      item.opaque_value().empty()) {
+    ++without_attributes_count_;
   }
   return item;
 }

@@ -28,6 +28,7 @@ struct ImportInputs {
   std::vector<std::string> keys;         // "FIELD=FILE"
   std::string values;                    // or empty
   std::string attributes;                // or empty
+  std::vector<std::string> columns;      // of `attributes`; all if empty
   // The rows change parts of existing items, so a row needs no key.
   bool partial = false;
 };
@@ -56,7 +57,8 @@ class ImportRows : public ItemSource {
  public:
   // InvalidArgument, naming the file and line or row, if a file violates its
   // format, has another number of rows than its ids, or does not fit the
-  // schema.
+  // schema. Unless the inputs are partial, ReadItem returns the error of a row
+  // of attributes whose id can be read.
   static absl::StatusOr<std::unique_ptr<ImportRows>> Open(
       const ImportInputs& inputs, const v1::CatalogSchema& schema);
 
@@ -66,10 +68,13 @@ class ImportRows : public ItemSource {
   const std::string& id(std::int64_t row) const {
     return ids_[static_cast<std::size_t>(row)];
   }
+  std::int64_t without_attributes_count() const override {
+    return without_attributes_count_;
+  }
 
   // Reads a row in [0, row_count). InvalidArgument if it holds a number that is
-  // not finite, or lacks a key although the inputs are not partial. Other rows
-  // can be read after that.
+  // not finite, or its row of attributes was wrong, or it lacks a key although
+  // the inputs are not partial. Other rows can be read after that.
   absl::StatusOr<v1::Item> ReadItem(std::int64_t row);
   absl::StatusOr<std::optional<SourceRow>> Next() override;
   absl::StatusOr<UnseenParts> Unseen() override;
@@ -90,13 +95,21 @@ class ImportRows : public ItemSource {
   absl::Status AddSource(const std::string& field, const std::string& path,
                          const std::string& ids_path,
                          const std::vector<std::string>& ids);
-  absl::Status AddAttributes(const std::string& path);
-  absl::Status AddAttributeCsv(const std::string& path);
+  // Reads the named columns, or all if `columns` is empty.
+  absl::Status AddAttributes(const std::string& path,
+                             const std::vector<std::string>& columns);
+  absl::Status AddAttributeLines(const std::string& path,
+                                 const std::vector<std::string>& columns);
+  absl::Status AddAttributeCsv(const std::string& path,
+                               const std::vector<std::string>& columns);
   // Adds an item's attributes, by name. `seen` holds the rows that the same
   // file has given so far.
   absl::Status AddAttributesOf(const std::string& id,
                                const nlohmann::json& attributes,
                                absl::flat_hash_set<std::int64_t>& seen);
+  // Keeps the error of a row of attributes for ReadItem. Returns it if `id` is
+  // not valid.
+  absl::Status Reject(const std::string& id, const absl::Status& error);
   // Returns our row of an id, a new one if the id has none.
   std::int64_t RowOf(const std::string& id);
 
@@ -109,6 +122,10 @@ class ImportRows : public ItemSource {
   // they come from.
   absl::flat_hash_map<std::int64_t, v1::Item> attributes_;
   std::string attributes_path_;
+  // The first error in the attributes of a row.
+  absl::flat_hash_map<std::int64_t, absl::Status> rejected_;
+  bool counts_without_attributes_ = false;
+  std::int64_t without_attributes_count_ = 0;
   std::vector<float> components_;
   std::int64_t next_row_ = 0;
 };

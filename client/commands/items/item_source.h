@@ -56,6 +56,9 @@ class ItemSource {
   virtual ~ItemSource() = default;
 
   virtual std::int64_t row_count() const = 0;
+  // The number of items with neither attributes nor an opaque value that Next
+  // has returned, if a file of attributes was given; 0 otherwise.
+  virtual std::int64_t without_attributes_count() const { return 0; }
   // Returns the next row, or nothing after the last. An error means that later
   // rows can't be read.
   virtual absl::StatusOr<std::optional<SourceRow>> Next() = 0;

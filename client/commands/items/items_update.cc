@@ -56,9 +56,6 @@ absl::StatusOr<v1::AttributeValue> ParseAttribute(
   if (parsed.ok()) return parsed;
   return UsageError(absl::StrCat(
       "--set ", name, ": ", parsed.status().message(),
-      attribute->type() == v1::ATTRIBUTE_TYPE_STRING_LIST
-          ? ", as in [\"a\", \"b\"]"
-          : "",
       "; the catalog declares ", name, " as ", FlagOf(attribute->type())));
 }
 

@@ -29,6 +29,8 @@ void SpellOutAll(Map& vectors) {
   for (auto& [name, vector] : vectors) SpellOut(vector);
 }
 
+constexpr char kListWanted[] = "a list of texts, as in [\"a\", \"b\"]";
+
 absl::Status WrongType(const nlohmann::json& value, absl::string_view want) {
   constexpr std::size_t kShown = 40;
   std::string got =
@@ -79,10 +81,10 @@ absl::StatusOr<v1::AttributeValue> ToAttribute(const nlohmann::json& value,
       attribute.set_string_value(value.get<std::string>());
       return attribute;
     case v1::ATTRIBUTE_TYPE_STRING_LIST:
-      if (!value.is_array()) return WrongType(value, "a list of texts");
+      if (!value.is_array()) return WrongType(value, kListWanted);
       attribute.mutable_string_list_value();
       for (const nlohmann::json& text : value) {
-        if (!text.is_string()) return WrongType(value, "a list of texts");
+        if (!text.is_string()) return WrongType(value, kListWanted);
         attribute.mutable_string_list_value()->add_values(
             text.get<std::string>());
       }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "client/api/wire_vector.h"
 #include "client/commands/fits/model_directory.h"
 #include "client/commands/shared/convert.h"
@@ -204,7 +205,14 @@ TEST_F(ImportRowsTest, ReadsAttributesFromCsvByTheSchemasTypes) {
       {"id,minutes\na,1.5\n", "row 1 (line 2): minutes: got \"1.5\", want a"},
       {"id,price\na,inf\n", "price: got \"inf\", want a finite number"},
       {"id,tags\na,\"1,\"\"x\"\":2\"\n", "tags: got "},
-      {"id,prise\na,1\n", "prise: the catalog declares no such attribute"},
+      {"id,prise,price,colour\na,1,,\n",
+       "bad.csv: the catalog declares no attribute prise, colour; it declares "
+       "name (string), added (timestamp), price (double), minutes (int64), "
+       "vegan (bool), tags (string_list). Attributes are declared by `catalog "
+       "create --attribute NAME:TYPE`; to leave the others out: --columns "
+       "price"},
+      {"id,tags\na,sale\n",
+       "tags: got \"sale\", want a list of texts, as in [\"a\", \"b\"]"},
       {"id\na\na\n", "row 2 (line 3): id 'a' is not unique"},
   };
   for (const auto& test : cases) {
@@ -277,8 +285,83 @@ TEST_F(ImportRowsTest, ChecksFilesAgainstTheSchema) {
                                        HasSubstr("ids3.txt"))));
 }
 
+TEST_F(ImportRowsTest, ReadsTheNamedColumnsOnly) {
+  ImportInputs inputs;
+  inputs.partial = true;
+  inputs.columns = {"name"};
+  for (const std::string& path :
+       {File("a.csv", "colour,id,name,added\nred,a,Clock,never\n"),
+        File("a.jsonl",
+             R"({"id":"a","name":"Clock","colour":"red","added":"never"})")}) {
+    inputs.attributes = path;
+    ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
+    ASSERT_OK_AND_ASSIGN(const v1::Item item, rows->ReadItem(0));
+    EXPECT_EQ(item.attributes_size(), 1);
+    EXPECT_EQ(item.attributes().at("name").string_value(), "Clock");
+  }
+  inputs.columns = {"name", "nme"};
+  inputs.attributes = File("b.csv", "id,name\na,Clock\n");
+  EXPECT_THAT(Open(inputs),
+              StatusIs(kInvalid, HasSubstr("b.csv: --columns: no column 'nme'; "
+                                           "the columns are id, name")));
+  EXPECT_EQ(ShellFlags(inputs),
+            " --attributes " + inputs.attributes + " --columns name,nme");
+}
+
+// Rows of an import, by file; each is told with what it is.
+TEST_F(ImportRowsTest, AWrongRowOfAttributesIsRejectedAlone) {
+  ImportInputs inputs;
+  inputs.ids = File("ids.txt", "a\nb\nc\n");
+  inputs.keys = {"events=" + Npy("keys.npy", {1, 2, 3, 4, 5, 6}, 2)};
+  const auto reasons = [&](const std::string& path) {
+    inputs.attributes = path;
+    std::vector<std::string> told;
+    const auto rows = Open(inputs);
+    EXPECT_OK(rows);
+    if (!rows.ok()) return told;
+    while (true) {
+      const auto row = (*rows)->Next();
+      EXPECT_OK(row);
+      if (!row.ok() || !row->has_value()) break;
+      const SourceRow& read = **row;
+      if (read.item.ok()) continue;
+      told.push_back(absl::StrCat(read.number, " (", read.id,
+                                  "): ", read.item.status().message()));
+    }
+    EXPECT_EQ((*rows)->without_attributes_count(), 1);
+    return told;
+  };
+  const std::string csv =
+      File("a.csv", "id,name,added\nb,Bag,noon\nc,x\nd\nb,Bag,\n");
+  EXPECT_THAT(
+      reasons(csv),
+      ElementsAre(
+          HasSubstr("2 (b): " + csv + ": row 1 (line 2): added: got \"noon\""),
+          HasSubstr("3 (c): " + csv + ": row 2 (line 3): got 2 fields, want 3"),
+          HasSubstr("4 (d): " + csv + ": row 3 (line 4): ")));
+  const std::string lines =
+      File("a.jsonl",
+           "{\"id\":\"b\",\"name\":3}\n{\"id\":\"c\",\"nme\":\"Clock\"}\n");
+  EXPECT_THAT(
+      reasons(lines),
+      ElementsAre(HasSubstr("2 (b): " + lines + ": line 1: name: got 3"),
+                  HasSubstr("3 (c): " + lines +
+                            ": line 2: nme: the catalog "
+                            "declares no such attribute; it declares name")));
+  // What a row without an id leaves out could be any item's.
+  for (const std::string& path :
+       {File("b.jsonl", "{\"id\":\"b\"}\n{\"name\":\"x\"}\n"),
+        File("c.jsonl", "{\"id\":\"b\"}\n{\"id\":\"c\n"),
+        File("b.csv", "id,name\nb,Bag\n,x\n"),
+        File("c.csv", "name,id\nBag,b\nc\n")}) {
+    inputs.attributes = path;
+    EXPECT_THAT(Open(inputs), StatusIs(kInvalid, HasSubstr(path))) << path;
+  }
+}
+
 TEST_F(ImportRowsTest, ChecksAttributesAgainstTheSchema) {
   ImportInputs inputs;
+  inputs.partial = true;
   inputs.ids = File("ids.txt", "a\n");
   inputs.keys = {"events=" + Npy("keys.npy", {1, 2}, 2)};
   const struct {
@@ -310,7 +393,8 @@ TEST_F(ImportRowsTest, RefusesTwoValuesOfOneAttribute) {
   inputs.directories = {
       Fit("events", "a\n", {1, 2}, 2, "{\"id\":\"a\",\"name\":\"Clock\"}\n")};
   inputs.attributes = File("a.jsonl", "{\"id\":\"a\",\"name\":\"Bag\"}\n");
-  EXPECT_THAT(Open(inputs),
+  ASSERT_OK_AND_ASSIGN(const auto rows, Open(inputs));
+  EXPECT_THAT(rows->ReadItem(0),
               StatusIs(kInvalid, HasSubstr("a.jsonl: line 1: name: another "
                                            "file gives 'a' another value")));
 }
