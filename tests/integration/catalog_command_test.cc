@@ -85,6 +85,16 @@ TEST_F(AttendantCommandTest, OnATerminalADeletionIsAskedAbout) {
   EXPECT_THAT(unasked.out, Not(HasSubstr("[y/N]")));
 }
 
+TEST_F(AttendantCommandTest, WithoutATerminalACatalogIsDeletedByAFlagOnly) {
+  CreatePoints();
+  const CommandResult refused = Run({"catalog", "delete", "points"});
+  EXPECT_EQ(refused.exit_status, 2);
+  EXPECT_THAT(refused.err, HasSubstr("only --yes deletes without asking"));
+  EXPECT_THAT(RunText({"catalog", "list"}), HasSubstr("points"));
+  RunText({"catalog", "delete", "points", "--yes"});
+  EXPECT_THAT(RunText({"catalog", "list"}), HasSubstr("There are no catalogs"));
+}
+
 TEST_F(AttendantCommandTest, ANewCatalogHasNoTableOfMemory) {
   EXPECT_THAT(RunText({"catalog", "create", "points", "--key-field", "key:2"}),
               AllOf(Not(HasSubstr("share")), HasSubstr(", 0 writes, uid ")));

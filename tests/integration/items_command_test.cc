@@ -273,7 +273,7 @@ TEST_F(AttendantCommandTest, ImportsFilesAndAttends) {
   EXPECT_THAT(full.err, HasSubstr("standard output can't be written"));
   EXPECT_EQ(Run({"items", "delete", "points", "item39"}).exit_status, 0);
   EXPECT_EQ(Run({"items", "get", "points", "item39"}).exit_status, 1);
-  EXPECT_EQ(Run({"catalog", "delete", "points"}).exit_status, 0);
+  EXPECT_EQ(Run({"catalog", "delete", "points", "--yes"}).exit_status, 0);
   EXPECT_EQ(Run({"catalog", "describe", "points"}).exit_status, 1);
 }
 
@@ -314,8 +314,15 @@ TEST_F(AttendantCommandTest, UpdatesAndDeletesByConditionAndFilter) {
       Run({"items", "delete", "points", "--filter", "name:'red'", "--dry-run"})
           .out,
       HasSubstr("Would delete 1 item."));
-  EXPECT_THAT(Run({"items", "delete", "points", "--filter", "name:'red'"}).out,
-              HasSubstr("Deleted 1 item."));
+  const std::vector<std::string> by_filter = {"items", "delete", "points",
+                                              "--filter", "name:'red'"};
+  const CommandResult unasked = Run(by_filter);
+  EXPECT_EQ(unasked.exit_status, 2);
+  EXPECT_THAT(unasked.err, HasSubstr("only --yes deletes without asking"));
+  EXPECT_EQ(Run({"items", "get", "points", "item5"}).exit_status, 0);
+  std::vector<std::string> with_yes = by_filter;
+  with_yes.push_back("--yes");
+  EXPECT_THAT(Run(with_yes).out, HasSubstr("Deleted 1 item."));
   EXPECT_EQ(Run({"items", "get", "points", "item5"}).exit_status, 1);
   EXPECT_EQ(Run({"items", "delete", "points"}).exit_status, 2);
   // With the brackets these would be other names.

@@ -80,12 +80,12 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
   EXPECT_THAT(RunText({"alias", "list"}), HasSubstr("shop-2"));
   EXPECT_THAT(RunText({"attend", "shop", "--like", "item3"}),
               HasSubstr("item49"));
-  const CommandResult aliased = Run({"catalog", "delete", "shop-2"});
+  const CommandResult aliased = Run({"catalog", "delete", "shop-2", "--yes"});
   EXPECT_EQ(aliased.exit_status, 1);
   EXPECT_THAT(aliased.err, HasSubstr("has the alias 'shop'"));
-  RunText({"catalog", "delete", "shop-1"});
+  RunText({"catalog", "delete", "shop-1", "--yes"});
   RunText({"alias", "delete", "shop"});
-  RunText({"catalog", "delete", "shop-2"});
+  RunText({"catalog", "delete", "shop-2", "--yes"});
 }
 
 // The name of a snapshot's catalog becomes an alias of that catalog's
@@ -93,7 +93,7 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
 TEST_F(SnapshotCommandTest, SnapshotsOfANameThatIsAnAliasNowAreFound) {
   RunText({"snapshot", "create", "shop-1", "before"});
   RunText({"snapshot", "restore", "shop-1", "before", "shop-2"});
-  RunText({"catalog", "delete", "shop-1"});
+  RunText({"catalog", "delete", "shop-1", "--yes"});
   RunText({"alias", "set", "shop-1", "shop-2"});
   EXPECT_EQ(RunJson({"snapshot", "list", "shop-1"})["snapshots"].size(), 1u);
   EXPECT_THAT(RunText({"snapshot", "verify", "shop-1", "before"}),

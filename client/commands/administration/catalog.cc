@@ -77,8 +77,9 @@ absl::Status ConfirmDelete(const std::string& name, Client& client) {
 absl::Status DeleteCatalog(const DeleteCatalogFlags& flags,
                            const Context& context) {
   const std::string& name = flags.name;
+  ATTENDANT_RETURN_IF_ERROR(CheckMayDelete(flags.yes));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  if (!flags.yes && MayAsk()) {
+  if (!flags.yes) {
     ATTENDANT_RETURN_IF_ERROR(ConfirmDelete(name, *client));
   }
   v1::DeleteCatalogRequest request;
@@ -104,8 +105,11 @@ void AddDelete(CLI::App& catalog, Context& context) {
       "delete", "Delete a catalog with all its items, for good");
   command->add_option("NAME", flags->name, "The catalog's name")->required();
   command->add_flag("--yes", flags->yes,
-                    "Don't ask for confirmation, as is done on a terminal");
-  command->footer("Example:\n  attendant catalog delete shop");
+                    "Don't ask for confirmation; required without a terminal");
+  command->footer(
+      "Examples:\n"
+      "  attendant catalog delete shop\n"
+      "  attendant catalog delete shop --yes");
   SetVerb(*command, context, flags, &DeleteCatalog);
 }
 

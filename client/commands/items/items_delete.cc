@@ -45,11 +45,12 @@ absl::Status DeleteByIds(const DeleteFlags& flags, const Context& context) {
 }
 
 absl::Status DeleteMatching(const DeleteFlags& flags, const Context& context) {
+  ATTENDANT_RETURN_IF_ERROR(CheckMayDelete(flags.yes || flags.dry_run));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   v1::DeleteMatchingItemsRequest request;
   request.set_catalog(flags.catalog);
   request.set_filter(flags.filter);
-  if (!flags.dry_run && !flags.yes && MayAsk()) {
+  if (!flags.dry_run && !flags.yes) {
     request.set_dry_run(true);
     ATTENDANT_ASSIGN_OR_RETURN(const auto counted,
                                client->DeleteMatchingItems(request));
@@ -89,7 +90,7 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
       ->needs(filter);
   command
       ->add_flag("--yes", flags->yes,
-                 "Don't ask for confirmation; it is asked only on a terminal")
+                 "Don't ask for confirmation; required without a terminal")
       ->needs(filter);
   command
       ->add_option("--if-sequence", flags->if_sequence,

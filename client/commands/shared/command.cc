@@ -95,6 +95,13 @@ bool MayAsk() {
   return isatty(STDIN_FILENO) != 0 && isatty(STDERR_FILENO) != 0;
 }
 
+absl::Status CheckMayDelete(bool yes) {
+  if (yes || MayAsk()) return absl::OkStatus();
+  return UsageError(
+      "nothing was deleted: there is no terminal to ask on, and only --yes "
+      "deletes without asking");
+}
+
 absl::Status Confirm(absl::string_view question) {
   std::fflush(stdout);
   const std::string text = absl::StrCat(Printable(question), " [y/N] ");

@@ -79,6 +79,9 @@ void PrintError(absl::string_view message);
 // Returns true if a command may ask before it deletes something: standard input
 // and standard error are a terminal.
 bool MayAsk();
+// Returns UsageError, which names --yes, unless `yes` or MayAsk. Scripts thus
+// say what people are asked.
+absl::Status CheckMayDelete(bool yes);
 // Asks "QUESTION [y/N]" on standard error and reads a line from standard input.
 // Cancelled unless the line begins with "y" or "Y".
 absl::Status Confirm(absl::string_view question);
