@@ -2,19 +2,18 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <csignal>
 #include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <memory>
-#include <numeric>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "client/api/error_json.h"
@@ -26,6 +25,7 @@
 #include "client/commands/shared/flags.h"
 #include "client/flags/empty_values.h"
 #include "client/flags/help_format.h"
+#include "core/base/misspelled.h"
 #include "core/base/status.h"
 
 namespace attendant {
@@ -39,27 +39,6 @@ std::string Verbs(const CLI::App& command) {
     names.push_back(verb->get_name());
   }
   return absl::StrJoin(names, ", ");
-}
-
-// Returns the number of letters to insert, delete or replace to turn one into
-// the other (the Levenshtein distance).
-std::size_t EditDistance(absl::string_view one, absl::string_view other) {
-  std::vector<std::size_t> row(other.size() + 1);  // to each start of other
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < one.size(); ++i) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 0; j < other.size(); ++j) {
-      const std::size_t replaced = diagonal + (one[i] == other[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, row[j + 1] + 1});
-    }
-  }
-  return row.back();
-}
-
-// The most edits by which a misspelled name may differ from the one meant.
-std::size_t MaxEdits(absl::string_view name) {
-  return std::min<std::size_t>(2, name.size() / 2);
 }
 
 // Names of flags elsewhere for flags of ours.
@@ -96,15 +75,53 @@ std::string FlagLike(const std::string& word, const CLI::App* command) {
   return nearest;
 }
 
+// Returns the flag's last value, or "" if the command has no such flag or it
+// was not given.
+std::string LastValue(const CLI::App& command, const std::string& flag) {
+  const CLI::Option* const option = command.get_option_no_throw(flag);
+  return option == nullptr || option->empty() ? "" : option->results().back();
+}
+
+// True if a filter continues with `word`, or does not end with its `begin`.
+bool ContinuesFilter(absl::string_view begin, absl::string_view word) {
+  constexpr absl::string_view kOperators = "=<>!:";
+  for (const absl::string_view joint : {"AND", "OR", "NOT"}) {
+    if (word == joint || begin == joint) return true;
+  }
+  return absl::StrContains(kOperators, word.front()) ||
+         absl::StrContains(kOperators, begin.back());
+}
+
+// Returns what words without a flag were meant for, in brackets; "" if nothing
+// tells.
+std::string MeantFor(const std::vector<std::string>& words,
+                     const CLI::App& command) {
+  if (words[0].empty() || words[0].starts_with("-")) return "";
+  const std::string filter = LastValue(command, "--filter");
+  if (!filter.empty() && ContinuesFilter(filter, words[0])) {
+    // The shell has removed the quotes of a text with spaces.
+    const auto quoted = [](std::string* text, const std::string& word) {
+      const absl::string_view quote = absl::StrContains(word, ' ') ? "\"" : "";
+      absl::StrAppend(text, quote, word, quote);
+    };
+    return absl::StrCat(" (a filter goes in quotes: --filter '", filter, " ",
+                        absl::StrJoin(words, " ", quoted), "')");
+  }
+  if (command.get_option_no_throw("--text") == nullptr) return "";
+  if (!LastValue(command, "--like").empty()) {
+    return absl::StrCat(" (each id needs a --like of its own: --like ",
+                        absl::StrJoin(words, " --like "), ")");
+  }
+  return " (a text to look for goes after --text)";
+}
+
 // Returns the message about words that a command does not take.
 std::string NotExpected(const std::vector<std::string>& words,
                         const CLI::App* command) {
   std::string message =
       absl::StrCat("not expected: ", absl::StrJoin(words, " "));
-  if (command->get_option_no_throw("--text") != nullptr &&
-      !words[0].starts_with("-")) {
-    return absl::StrCat(message, " (a text to look for goes after --text)");
-  }
+  const std::string meant = MeantFor(words, *command);
+  if (!meant.empty()) return absl::StrCat(message, meant);
   for (const std::string& word : words) {
     if (!word.starts_with("--")) continue;
     const std::string flag = FlagLike(word, command);

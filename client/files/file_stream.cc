@@ -50,6 +50,10 @@ absl::StatusOr<std::unique_ptr<FileStream>> FileStream::Create(
   std::error_code error;
   const bool exists = std::filesystem::exists(path, error);
   if (error) return absl::ErrnoToStatus(error.value(), path);
+  if (std::filesystem::is_directory(path, error)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, " is a directory; add the name of a file"));
+  }
   if (exists) return IsThere(path);
   std::unique_ptr<FileStream> stream(new FileStream(path));
   stream->file_ = std::fopen(stream->aside_.c_str(), "wbe");

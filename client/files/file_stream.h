@@ -20,7 +20,7 @@ namespace attendant {
 // name the path.
 class FileStream {
  public:
-  // AlreadyExists if `path` exists.
+  // AlreadyExists if `path` exists, InvalidArgument if it is a directory.
   static absl::StatusOr<std::unique_ptr<FileStream>> Create(
       const std::string& path);
   ~FileStream();

@@ -53,6 +53,13 @@ TEST_F(SnapshotCommandTest, FromCreationOverAFileToASwap) {
       Run({"snapshot", "export", "shop", "before", file});
   EXPECT_EQ(again.exit_status, 1);
   EXPECT_THAT(again.err, HasSubstr("choose another name"));
+  EXPECT_THAT(Run({"snapshot", "import", file}).err,
+              HasSubstr("; --name imports it under another name"));
+  const std::string keys = File("keys.npy", std::string(1000, 'x'));
+  EXPECT_THAT(Run({"snapshot", "import", keys}).err,
+              HasSubstr("attendant: " + keys +
+                        ": got other bytes, want an exported snapshot, which "
+                        "begins with ATTNSNP1"));
   server_->Kill();
   Start();
   EXPECT_THAT(RunText({"snapshot", "list"}), HasSubstr("before"));

@@ -191,30 +191,35 @@ absl::Status Import(const Names& names, const Context& context) {
         absl::StrCat(names.other, " can't be read: ", error.message()));
   }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  ATTENDANT_ASSIGN_OR_RETURN(
-      const auto response, WithBar("Importing", [&](WorkBar& bar) {
-        std::int64_t done = 0;
-        return client->ImportSnapshot(
-            [&](v1::ImportSnapshotRequest* request) -> absl::StatusOr<bool> {
-              if (done == 0) {
-                request->set_catalog(names.catalog);
-                request->set_name(names.name);
-              }
-              std::string& bytes = *request->mutable_chunk();
-              bytes.resize(kChunkBytes);
-              bytes.resize(
-                  std::fread(bytes.data(), 1, bytes.size(), file.get()));
-              if (std::ferror(file.get()) != 0) {
-                return absl::InternalError(
-                    absl::StrCat(names.other, " can't be read"));
-              }
-              done += static_cast<std::int64_t>(bytes.size());
-              bar.Update(done, total);
-              return !bytes.empty();
-            });
-      }));
-  const v1::StoredSnapshot& snapshot = response.snapshot();
-  return Show(response,
+  const auto response = WithBar("Importing", [&](WorkBar& bar) {
+    std::int64_t done = 0;
+    return client->ImportSnapshot(
+        [&](v1::ImportSnapshotRequest* request) -> absl::StatusOr<bool> {
+          if (done == 0) {
+            request->set_catalog(names.catalog);
+            request->set_name(names.name);
+          }
+          std::string& bytes = *request->mutable_chunk();
+          bytes.resize(kChunkBytes);
+          bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
+          if (std::ferror(file.get()) != 0) {
+            return absl::InternalError(
+                absl::StrCat(names.other, " can't be read"));
+          }
+          done += static_cast<std::int64_t>(bytes.size());
+          bar.Update(done, total);
+          return !bytes.empty();
+        });
+  });
+  if (absl::IsAlreadyExists(response.status())) {
+    return WithHint(response.status(), "--name imports it under another name");
+  }
+  // The server knows the bytes of the file, not its name.
+  if (!response.ok()) {
+    return ReplacePrefix(response.status(), "bytes", names.other);
+  }
+  const v1::StoredSnapshot& snapshot = response->snapshot();
+  return Show(*response,
               absl::StrCat("Imported ", snapshot.name(), " of ",
                            snapshot.catalog(), ": ", Describe(snapshot), ".\n"),
               context);

@@ -137,6 +137,36 @@ TEST(CommandLineTest, AWordWhereATextWasMeantNamesTheFlag) {
                         "after --text)\n"));
 }
 
+TEST(CommandLineTest, WordsOfAFilterWithoutQuotesAreSaidInQuotes) {
+  const auto said = [](const std::vector<std::string>& filter) {
+    std::vector<std::string> words = {"attend", "shop", "--like", "a",
+                                      "--filter"};
+    words.insert(words.end(), filter.begin(), filter.end());
+    return RunLine(words).err;
+  };
+  EXPECT_THAT(said({"price", "=", "5"}),
+              HasSubstr("not expected: = 5 (a filter goes in quotes: --filter "
+                        "'price = 5')\n"));
+  EXPECT_THAT(said({"name:", "BAG"}), HasSubstr("--filter 'name: BAG')"));
+  EXPECT_THAT(said({"a=1", "AND", "b=2"}),
+              HasSubstr("--filter 'a=1 AND b=2')"));
+  EXPECT_THAT(said({"name", "=", "RED BAG"}),
+              HasSubstr("--filter 'name = \"RED BAG\"')"));
+  EXPECT_THAT(
+      RunLine({"items", "delete", "shop", "--filter", "a", "!=", "2"}).err,
+      HasSubstr("--filter 'a != 2')"));
+}
+
+TEST(CommandLineTest, MoreIdsAfterALikeNeedTheirOwn) {
+  EXPECT_THAT(RunLine({"attend", "shop", "--like", "a", "b", "c"}).err,
+              HasSubstr("not expected: b c (each id needs a --like of its own: "
+                        "--like b --like c)\n"));
+  // A whole filter does not go on.
+  EXPECT_THAT(
+      RunLine({"attend", "shop", "--like", "a", "--filter", "p < 5", "b"}).err,
+      HasSubstr("each id needs a --like"));
+}
+
 TEST(CommandLineTest, AMisspelledVerbIsNoHelp) {
   const Ended misspelled = RunLine({"atend", "shop"});
   EXPECT_EQ(misspelled.exit_status, kExitUsage);

@@ -37,6 +37,15 @@ TEST(FileStreamTest, AppearsWhenItIsWhole) {
   EXPECT_EQ(FileCount(directory.path()), 1);
 }
 
+TEST(FileStreamTest, ADirectoryIsNoFile) {
+  const ScratchDirectory directory;
+  for (const std::string& path : {directory.path(), directory / ""}) {
+    EXPECT_THAT(FileStream::Create(path),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         path + " is a directory; add the name of a file"));
+  }
+}
+
 TEST(FileStreamTest, WhatIsNotCommittedLeavesNothing) {
   const ScratchDirectory directory;
   ASSERT_OK_AND_ASSIGN(auto file, FileStream::Create(directory / "export"));
