@@ -17,11 +17,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "core/base/host_port.h"
+#include "core/base/misspelled.h"
 #include "core/base/process_memory.h"
 #include "core/base/status.h"
 #include "core/catalog/live/live_catalog.h"
@@ -244,11 +246,44 @@ void AddLoggingFlags(CLI::App& app, int& slow_query_ms,
       ->capture_default_str();
 }
 
+EarlyExit ExitOf(const absl::Status& status) {
+  return {absl::StrCat("attendantd: ", status.message(),
+                       "; see attendantd --help\n"),
+          kUsageExitStatus};
+}
+
+// Returns the message about words that are no flags, in their order.
+std::string NotExpected(const CLI::App& app) {
+  const std::vector<std::string> words = app.remaining();
+  std::string nearest;
+  for (const std::string& word : words) {
+    if (!absl::StartsWith(word, "--")) continue;
+    const std::string name = word.substr(0, word.find('='));
+    std::size_t least = MaxEdits(name.substr(2)) + 1;
+    for (const CLI::Option* option : app.get_options()) {
+      for (const std::string& long_name : option->get_lnames()) {
+        const std::string flag = absl::StrCat("--", long_name);
+        const std::size_t edits = EditDistance(name, flag);
+        if (edits >= least) continue;
+        least = edits;
+        nearest = flag;
+      }
+    }
+    break;
+  }
+  return absl::StrCat(
+      "not expected: ", absl::StrJoin(words, " "),
+      nearest.empty() ? "" : absl::StrCat(" (did you mean ", nearest, "?)"));
+}
+
 EarlyExit ExitOf(const CLI::App& app, const CLI::ParseError& error) {
   std::ostringstream out;
   std::ostringstream err;
   const int exit_status = app.exit(error, out, err);
   if (exit_status == 0) return {out.str(), 0};
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError)) {
+    return ExitOf(absl::InvalidArgumentError(NotExpected(app)));
+  }
   absl::string_view text = error.what();
   // The library's message for an unknown key in a configuration file.
   const bool unknown_key =
@@ -277,12 +312,6 @@ absl::Status CheckTogether(const Flags& flags) {
   }
   return ValidateSecurity(server.security, HostOf(flags.http_listen),
                           "http-listen");
-}
-
-EarlyExit ExitOf(const absl::Status& status) {
-  return {absl::StrCat("attendantd: ", status.message(),
-                       "; see attendantd --help\n"),
-          kUsageExitStatus};
 }
 
 }  // namespace

@@ -482,6 +482,16 @@ TEST(FlagsTest, ATruthIsTrueOrFalse) {
   }
 }
 
+TEST(FlagsTest, AnUnknownFlagNamesTheOneThatWasMeant) {
+  ExpectUsageError(ParseLine({"--datadir", "x"}),
+                   "not expected: --datadir x (did you mean --data-dir?); see "
+                   "attendantd --help");
+  ExpectUsageError(ParseLine({"--worker=2"}), "(did you mean --workers?)");
+  ExpectUsageError(ParseLine({"--colour", "red"}),
+                   "not expected: --colour red; see");
+  ExpectUsageError(ParseLine({"data"}), "not expected: data; see");
+}
+
 TEST(FlagsTest, HelpNamesEveryFlagAndVariable) {
   const auto parsed = ParseLine({"--help"});
   const auto* exit = std::get_if<EarlyExit>(&parsed);
