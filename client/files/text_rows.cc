@@ -58,7 +58,10 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenTextRows(
     for (const absl::string_view word : words) {
       float number = 0;
       if (!absl::SimpleAtof(word, &number)) {
-        return error(absl::StrCat("got '", Brief(word), "', want a number"));
+        return error(absl::StrCat("got '", Brief(word), "', want a number",
+                                  numbers.size() < dim
+                                      ? "; rows have neither a header nor ids"
+                                      : ""));
       }
       numbers.push_back(number);
     }

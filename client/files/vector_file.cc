@@ -16,6 +16,10 @@ namespace {
 
 constexpr std::int64_t kRowBufferBytes = 1 << 18;
 
+bool IsText(absl::string_view path) {
+  return absl::EndsWith(path, ".txt") || absl::EndsWith(path, ".csv");
+}
+
 }  // namespace
 
 VectorFile::VectorFile(std::string path, std::int64_t row_count,
@@ -67,13 +71,14 @@ absl::StatusOr<std::unique_ptr<VectorFile>> OpenVectorFile(
     const std::string& path) {
   if (absl::EndsWith(path, ".npy")) return OpenNpy(path);
   if (absl::EndsWith(path, ".fvecs")) return OpenFvecs(path);
-  if (absl::EndsWith(path, ".txt")) return OpenTextRows(path);
-  return FileError(path, "the name ends neither in .npy, .fvecs nor .txt");
+  if (IsText(path)) return OpenTextRows(path);
+  return FileError(path,
+                   "the name ends neither in .npy, .fvecs, .txt nor .csv");
 }
 
 bool IsVectorFile(absl::string_view path) {
   return absl::EndsWith(path, ".npy") || absl::EndsWith(path, ".fvecs") ||
-         absl::EndsWith(path, ".txt");
+         IsText(path);
 }
 
 }  // namespace attendant

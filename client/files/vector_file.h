@@ -70,8 +70,8 @@ class FixedRowFile : public VectorFile {
   std::int64_t last_row_ = -1;
 };
 
-// Opens an .npy, .fvecs or .txt file, by its extension. InvalidArgument for
-// another extension.
+// Opens an .npy, .fvecs, .txt or .csv file, by its extension. InvalidArgument
+// for another extension.
 absl::StatusOr<std::unique_ptr<VectorFile>> OpenVectorFile(
     const std::string& path);
 // True if OpenVectorFile supports the path's extension.

@@ -80,7 +80,7 @@ void CheckVectors(OpenVectors open, absl::string_view bytes) {
 void CheckByName(absl::string_view bytes) {
   if (bytes.empty()) return;
   constexpr absl::string_view kNames[] = {"rows.npy", "rows.fvecs", "rows.txt",
-                                          "rows.csv"};
+                                          "rows.tsv"};
   const std::string name(
       kNames[static_cast<std::uint8_t>(bytes[0]) % std::size(kNames)]);
   const std::string path = WriteScratch(name, bytes.substr(1));

@@ -185,14 +185,14 @@ InputOptions AddInputFlags(CLI::App& command, ImportInputs& inputs) {
           ->type_name("FILE");
   options.keys = AddRepeated(command, "--keys", inputs.keys,
                              "The keys of a field, as FIELD=FILE.npy, "
-                             "FIELD=FILE.fvecs, or FIELD=FILE.txt with one row "
-                             "per line")
+                             "FIELD=FILE.fvecs, or FIELD=FILE.txt or .csv "
+                             "with one row of numbers per line")
                      ->type_name("FIELD=FILE")
                      ->check(Accepts(&ParseAssignment))
                      ->needs(options.ids);
   command
       .add_option("--values", inputs.values,
-                  "The values, as FILE.npy, FILE.fvecs or FILE.txt")
+                  "The values, as FILE.npy, FILE.fvecs, FILE.txt or FILE.csv")
       ->type_name("FILE")
       ->needs(options.ids);
   options.attributes = command

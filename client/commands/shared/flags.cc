@@ -134,8 +134,17 @@ absl::StatusOr<v1::Example> ParseExample(const std::string& flag) {
 }
 
 absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag) {
+  absl::string_view list = absl::StripAsciiWhitespace(flag);
+  if (absl::StartsWith(list, "[") && absl::EndsWith(list, "]")) {
+    list = absl::StripAsciiWhitespace(list.substr(1, list.size() - 2));
+  }
+  std::vector<absl::string_view> parts = absl::StrSplit(list, ',');
+  if (parts.size() == 1) {
+    parts = absl::StrSplit(list, absl::ByAnyChar(" \t"), absl::SkipEmpty());
+  }
+  if (parts.empty()) return Malformed(flag, "a vector 0.1,0.2,...");
   std::vector<float> vector;
-  for (const absl::string_view part : absl::StrSplit(flag, ',')) {
+  for (const absl::string_view part : parts) {
     float component = 0;
     if (!absl::SimpleAtof(part, &component) || !std::isfinite(component)) {
       return Malformed(

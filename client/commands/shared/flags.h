@@ -59,7 +59,8 @@ absl::StatusOr<std::pair<std::string, std::string>> ParseAssignment(
     const std::string& flag);
 // Parses "ID" or "ID=WEIGHT", split at the last '=' since ids may contain one.
 absl::StatusOr<v1::Example> ParseExample(const std::string& flag);
-// Parses "0.1,0.2,...", finite 32-bit floats.
+// Parses "0.1,0.2,...", finite 32-bit floats; also with spaces for the commas,
+// and in square brackets as a JSON list.
 absl::StatusOr<std::vector<float>> ParseVector(const std::string& flag);
 // Parses a signed 64-bit integer. Larger numbers are refused, not clamped.
 absl::StatusOr<std::int64_t> ParseInteger(const std::string& text);

@@ -220,7 +220,8 @@ absl::StatusOr<std::vector<v1::AttendRequest>> ReadQueries(
         }));
   } else if (!IsVectorFile(path)) {
     return FileError(path,
-                     "the name ends neither in .npy, .fvecs, .txt nor .jsonl");
+                     "the name ends neither in .npy, .fvecs, .txt, .csv nor "
+                     ".jsonl");
   } else {
     ATTENDANT_ASSIGN_OR_RETURN(const std::unique_ptr<VectorFile> file,
                                OpenVectorFile(path));

@@ -74,7 +74,7 @@ TEST(FvecsTest, OpensByTheEndOfTheName) {
   const TemporaryFile file("keys.bin", Row(2, {1, 2}));
   EXPECT_THAT(OpenVectorFile(file.path()),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("neither in .npy, .fvecs nor .txt")));
+                       HasSubstr("neither in .npy, .fvecs, .txt nor .csv")));
 }
 
 }  // namespace

@@ -277,6 +277,21 @@ TEST(TextRowsTest, ReadsNumbersPartedByWhatPeopleType) {
   EXPECT_THAT(row, ElementsAre(1, 0.5, -20));
 }
 
+TEST(TextRowsTest, ACsvFileOfNumbersIsText) {
+  const TemporaryFile file("rows.csv", "1,0.5\n-2, 3\n");
+  EXPECT_TRUE(IsVectorFile(file.path()));
+  ASSERT_OK_AND_ASSIGN(const auto rows, OpenVectorFile(file.path()));
+  EXPECT_EQ(rows->row_count(), 2);
+  std::vector<float> row(2);
+  ASSERT_OK(rows->ReadRow(1, row));
+  EXPECT_THAT(row, ElementsAre(-2, 3));
+  const TemporaryFile header("header.csv", "id,x\na,1\n");
+  EXPECT_THAT(
+      OpenVectorFile(header.path()),
+      StatusIs(kInvalid, HasSubstr("line 1: got 'id', want a number; rows have "
+                                   "neither a header nor ids")));
+}
+
 TEST(TextRowsTest, SaysWhichLineIsWrong) {
   const auto error = [](const std::string& content) {
     const TemporaryFile file("rows.txt", content);

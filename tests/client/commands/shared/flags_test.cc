@@ -94,6 +94,15 @@ TEST(FlagsTest, ParsesAssignmentsAtTheFirstEqualsSign) {
 
 TEST(FlagsTest, ParsesVectors) {
   EXPECT_THAT(*ParseVector("-0.5,1e2, 3"), ElementsAre(-0.5, 100, 3));
+  for (const char* flag : {"0.5 -2", "[0.5,-2]", " [0.5, -2] ", "0.5\t -2"}) {
+    EXPECT_THAT(*ParseVector(flag), ElementsAre(0.5, -2)) << flag;
+  }
+  EXPECT_THAT(*ParseVector("[3]"), ElementsAre(3));
+  for (const char* flag : {"", " ", "[]", "[1", "[[1,2]]", "1 x", "[1 2"}) {
+    EXPECT_THAT(ParseVector(flag),
+                StatusIs(kInvalid, HasSubstr("a vector 0.1")))
+        << flag;
+  }
   EXPECT_THAT(ParseVector("1,nan"),
               StatusIs(kInvalid, HasSubstr("component 2")));
   EXPECT_THAT(ParseVector("1,,2"),
