@@ -76,8 +76,9 @@ std::string HelpFormat::make_option_desc(const CLI::Option* option) const {
 }
 
 std::string HelpFormat::make_option_usage(const CLI::Option* positional) const {
-  const std::string name = absl::StrCat(
-      positional->get_name(), positional->get_expected_max() > 1 ? "..." : "");
+  const std::string name =
+      absl::StrCat(positional->get_name(/*positional=*/true),
+                   positional->get_expected_max() > 1 ? "..." : "");
   return positional->get_required() ? name : absl::StrCat("[", name, "]");
 }
 

@@ -99,6 +99,19 @@ TEST_F(AttendantCommandTest, AFewChoicesSetNoTemperature) {
   EXPECT_EQ(refused.exit_status, 1);
   EXPECT_THAT(refused.err, HasSubstr("pairs.jsonl: got 1 choice, want at least "
                                      "20 to set a temperature by"));
+  // The catalog as a word, as other commands take it.
+  const CommandResult by_word =
+      Run({"fit", "temperature", "points", "--pairs", fit.back()});
+  EXPECT_EQ(by_word.exit_status, 1);
+  EXPECT_EQ(by_word.err, refused.err);
+  EXPECT_EQ(Run({"fit", "temperature", "--pairs", fit.back()}).exit_status, 2);
+  const CommandResult csv = Run({"fit", "temperature", "points", "--pairs",
+                                 File("pairs.csv", "item,example\na,b\n")});
+  EXPECT_EQ(csv.exit_status, 1);
+  EXPECT_THAT(
+      csv.err,
+      HasSubstr("pairs.csv: line 1: not a JSON object; a line is as "
+                "{\"examples\": [\"ID\", ...], \"item\": \"ID\"} or {"));
   fit.push_back("--dry-run");
   EXPECT_THAT(RunText(fit),
               HasSubstr("; on only 1 known choice, as good as a guess among "));

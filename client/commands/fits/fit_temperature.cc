@@ -135,16 +135,24 @@ absl::StatusOr<Pair> ReadPair(const nlohmann::json& object, std::int64_t dim) {
   return pair;
 }
 
+constexpr char kPairForms[] =
+    "{\"examples\": [\"ID\", ...], \"item\": \"ID\"} or {\"vector\": [...], "
+    "\"item\": \"ID\"}";
+
 // Reads a file of choices. InvalidArgument, with the line, if one is malformed.
 absl::StatusOr<std::vector<Pair>> ReadPairs(const std::string& file,
                                             std::int64_t dim) {
   std::vector<Pair> pairs;
-  ATTENDANT_RETURN_IF_ERROR(ReadJsonLines(
+  const absl::Status status = ReadJsonLines(
       file,
       [&](std::int64_t /*line*/, const nlohmann::json& object) -> absl::Status {
         ATTENDANT_ASSIGN_OR_RETURN(pairs.emplace_back(), ReadPair(object, dim));
         return absl::OkStatus();
-      }));
+      });
+  if (absl::IsInvalidArgument(status)) {
+    return WithHint(status, absl::StrCat("a line is as ", kPairForms));
+  }
+  ATTENDANT_RETURN_IF_ERROR(status);
   return pairs;
 }
 
@@ -338,14 +346,14 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       "temperature",
       "Learn a catalog's temperature and combine kind from known choices, and "
       "set them");
-  temperature->add_option("--catalog", flags->catalog, "The catalog")
-      ->type_name("CATALOG")
+  // As a word like the catalogs of other commands, or as a flag like what else
+  // a fit takes.
+  temperature->add_option("CATALOG,--catalog", flags->catalog, "The catalog")
       ->required();
   temperature
-      ->add_option("--pairs", flags->pairs,
-                   "Choices, one JSON object per line: {\"examples\": [\"ID\", "
-                   "...], \"item\": \"ID\"} or {\"vector\": [...], \"item\": "
-                   "\"ID\"}")
+      ->add_option(
+          "--pairs", flags->pairs,
+          absl::StrCat("Choices, one JSON object per line: ", kPairForms))
       ->type_name("FILE")
       ->required();
   temperature
@@ -356,7 +364,7 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
                         "Print what would be set, and set nothing");
   temperature->footer(
       "Example:\n"
-      "  attendant fit temperature --catalog photos --pairs clicks.jsonl\n\n"
+      "  attendant fit temperature photos --pairs clicks.jsonl\n\n"
       "Queries that give no temperature use the new one at once. The old one "
       "is\n"
       "printed, with the command that brings it back. Fewer than 20 choices "
