@@ -132,6 +132,32 @@ TEST_F(AttendantCommandTest, CreatingAgainTellsWhatIsNotApplied) {
       1);
 }
 
+TEST_F(AttendantCommandTest, CreatingOtherwiseTellsWhatIsThere) {
+  RunText({"catalog", "create", "points", "--key-field", "key:2:cosine",
+           "--value-dim", "3", "--attribute", "name:string"});
+  const CommandResult other =
+      Run({"catalog", "create", "points", "--key-field", "key:4"});
+  EXPECT_EQ(other.exit_status, 1);
+  EXPECT_THAT(other.err,
+              HasSubstr("; it was made as by --key-field key:2:cosine "
+                        "--value-dim 3 --attribute name:string\n"));
+  // An alias's catalog has nothing to do with it.
+  RunText({"alias", "set", "shop", "points"});
+  EXPECT_THAT(Run({"catalog", "create", "shop", "--key-field", "key:4"}).err,
+              Not(HasSubstr("made as by")));
+}
+
+TEST_F(AttendantCommandTest, TheListHasAliases) {
+  CreatePoints();
+  EXPECT_THAT(RunText({"catalog", "list"}), Not(HasSubstr("aliases")));
+  RunText({"alias", "set", "shop", "points"});
+  RunText({"alias", "set", "today", "points"});
+  RunText({"catalog", "create", "others", "--key-field", "key:2"});
+  EXPECT_THAT(RunText({"catalog", "list"}),
+              AllOf(HasSubstr("aliases\n"), HasSubstr("  shop today\n"),
+                    HasSubstr("others")));
+}
+
 TEST_F(AttendantCommandTest, AFieldToUpdateIsNamedWithThoseThereAre) {
   CreatePoints();
   const CommandResult result =

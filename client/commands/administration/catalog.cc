@@ -1,4 +1,5 @@
 // attendant catalog list|describe|delete, and the verb itself
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,15 +15,36 @@
 namespace attendant {
 namespace {
 
+using NamesByCatalog = std::map<std::string, std::vector<std::string>>;
+
+// Returns the aliases of each catalog that has some; none if the server does
+// not tell.
+NamesByCatalog AliasesByCatalog(Client& client) {
+  NamesByCatalog names;
+  const auto all =
+      AllPages(client, &Client::ListAliases, v1::ListAliasesRequest());
+  if (!all.ok()) return names;
+  for (const v1::Alias& alias : all->aliases()) {
+    names[alias.catalog()].push_back(alias.name());
+  }
+  return names;
+}
+
 absl::Status ListCatalogs(const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   ATTENDANT_ASSIGN_OR_RETURN(
       const auto all,
       AllPages(*client, &Client::ListCatalogs, v1::ListCatalogsRequest()));
+  // JSON has the reply alone.
+  const auto aliases_of =
+      context.json ? NamesByCatalog() : AliasesByCatalog(*client);
+  std::vector<Table::Column> columns = {
+      {.title = "catalog"},
+      {.title = "items", .align = Table::Align::kRight},
+      {.title = "key fields"}};
+  if (!aliases_of.empty()) columns.push_back({.title = "aliases"});
   Listing listing = {
-      .table = Table({{.title = "catalog"},
-                      {.title = "items", .align = Table::Align::kRight},
-                      {.title = "key fields"}}),
+      .table = Table(columns),
       .none =
           "There are no catalogs. `attendant catalog create --help` tells "
           "how to make one.\n"};
@@ -32,8 +54,15 @@ absl::Status ListCatalogs(const Context& context) {
       fields.push_back(absl::StrCat(field.name(), ":", field.dimension(), ":",
                                     FlagOf(field.score_kind())));
     }
-    listing.table.AddRow({catalog.name(), FormatCount(catalog.item_count()),
-                          absl::StrJoin(fields, " ")});
+    std::vector<std::string> row = {catalog.name(),
+                                    FormatCount(catalog.item_count()),
+                                    absl::StrJoin(fields, " ")};
+    if (!aliases_of.empty()) {
+      const auto names = aliases_of.find(catalog.name());
+      row.push_back(
+          names == aliases_of.end() ? "" : absl::StrJoin(names->second, " "));
+    }
+    listing.table.AddRow(row);
   }
   for (const v1::Catalog& damaged : all.damaged_catalogs()) {
     listing.damaged.push_back(absl::StrCat(

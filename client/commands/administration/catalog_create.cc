@@ -205,19 +205,52 @@ void WarnOfNotApplied(const v1::CreateCatalogRequest& request,
                     "` applies them, one field at a time."));
 }
 
+// Returns the flags that make a catalog of this schema.
+std::string SchemaFlags(const v1::CatalogSchema& schema) {
+  std::vector<std::string> flags;
+  for (const v1::KeyField& field : schema.key_fields()) {
+    flags.push_back(absl::StrCat("--key-field ", field.name(), ":",
+                                 field.dimension(), ":",
+                                 FlagOf(field.score_kind())));
+  }
+  if (schema.value_dimension() > 0) {
+    flags.push_back(absl::StrCat("--value-dim ", schema.value_dimension()));
+  }
+  for (const v1::AttributeField& attribute : schema.attributes()) {
+    flags.push_back(absl::StrCat("--attribute ", attribute.name(), ":",
+                                 FlagOf(attribute.type())));
+  }
+  return absl::StrJoin(flags, " ");
+}
+
+// Returns `status`, that of a creation, with what the catalog of this name was
+// made with, if there is one.
+absl::Status WithSchemaThere(const absl::Status& status,
+                             const std::string& name, Client& client) {
+  if (ReasonOf(status) != "CATALOG_EXISTS") return status;
+  v1::GetCatalogRequest get;
+  get.set_name(name);
+  const auto found = client.GetCatalog(get);
+  if (!found.ok()) return status;
+  return WithHint(status, absl::StrCat("it was made as by ",
+                                       SchemaFlags(found->catalog().schema())));
+}
+
 absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
   ATTENDANT_ASSIGN_OR_RETURN(const auto request, CreateRequest(flags));
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
-  ATTENDANT_ASSIGN_OR_RETURN(const auto response,
-                             client->CreateCatalog(request));
-  if (!response.created()) WarnOfNotApplied(request, response.catalog());
+  const auto response = client->CreateCatalog(request);
+  if (!response.ok()) {
+    return WithSchemaThere(response.status(), flags.name, *client);
+  }
+  if (!response->created()) WarnOfNotApplied(request, response->catalog());
   return Show(
-      response,
-      absl::StrCat(response.created()
+      *response,
+      absl::StrCat(response->created()
                        ? "Created.\n\n"
                        : "It was there already with the same schema, and keeps "
                          "its defaults and text encoders.\n\n",
-                   DescribeCatalog(response.catalog(), context.style)),
+                   DescribeCatalog(response->catalog(), context.style)),
       context);
 }
 
