@@ -153,7 +153,8 @@ TEST(CommandLineTest, WordsOfAFilterWithoutQuotesAreSaidInQuotes) {
   EXPECT_THAT(said({"name", "=", "RED BAG"}),
               HasSubstr("--filter 'name = \"RED BAG\"')"));
   EXPECT_THAT(
-      RunLine({"items", "delete", "shop", "--filter", "a", "!=", "2"}).err,
+      RunLine({"attend", "shop", "--text", "x", "--filter", "a", "!=", "2"})
+          .err,
       HasSubstr("--filter 'a != 2')"));
 }
 
