@@ -348,7 +348,9 @@ void AddFitTemperatureCommand(CLI::App& fit, Context& context) {
       "set them");
   // As a word like the catalogs of other commands, or as a flag like what else
   // a fit takes.
-  temperature->add_option("CATALOG,--catalog", flags->catalog, "The catalog")
+  temperature
+      ->add_option("CATALOG,--catalog", flags->catalog,
+                   "The catalog, with or without --catalog")
       ->required();
   temperature
       ->add_option(
