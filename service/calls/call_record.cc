@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <cstdio>
 #include <exception>
 #include <optional>
 #include <random>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/string_view.h"
 #include "core/base/status.h"
 #include "core/storage/files/files.h"
@@ -55,11 +55,21 @@ bool IsRequestId(absl::string_view text) {
                      [](unsigned char c) { return absl::ascii_isprint(c); });
 }
 
+// absl::StrFormat ends the process if there is no memory for its result, which
+// a call that is being ended must survive.
+
 // Returns 32 bits that identify the process, and a counter.
 std::string NewRequestId() {
   static const std::uint32_t process = std::random_device()();
   static std::atomic<std::uint32_t> next = 0;
-  return absl::StrFormat("%08x%08x", process, next.fetch_add(1));
+  return absl::StrCat(absl::Hex(process, absl::kZeroPad8),
+                      absl::Hex(next.fetch_add(1), absl::kZeroPad8));
+}
+
+std::string Milliseconds(absl::Duration time) {
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.3f", absl::ToDoubleMilliseconds(time));
+  return text;
 }
 
 }  // namespace
@@ -125,8 +135,7 @@ void CallRecord::Log(LogLevel level, absl::string_view event,
       {"request_id", request_id()},
       {"method", method_.name},
       {"code", absl::StatusCodeToString(status.code())},
-      {"time_ms", LogValue::Json(absl::StrFormat(
-                      "%.3f", absl::ToDoubleMilliseconds(time)))}};
+      {"time_ms", LogValue::Json(Milliseconds(time))}};
   if (!status.ok()) {
     fields.emplace_back("message", std::string(status.message()));
   }

@@ -1,5 +1,7 @@
 #include "service/calls/grpc_status.h"
 
+#include <google/protobuf/arena.h>
+
 #include <algorithm>
 #include <exception>
 #include <optional>
@@ -89,7 +91,11 @@ google::rpc::Status ToRpcStatus(const absl::Status& status) {
   result.set_message(message);
 
   const std::optional<std::string> field = FieldOf(status);
-  google::rpc::ErrorInfo info;
+  // On an arena: a map on the heap into which an insertion failed for lack of
+  // memory cannot be destroyed.
+  google::protobuf::Arena arena;
+  auto& info =
+      *google::protobuf::Arena::CreateMessage<google::rpc::ErrorInfo>(&arena);
   const std::string reason =
       ReasonOf(status).value_or(DefaultReason(status, field.has_value()));
   info.set_reason(reason);

@@ -87,7 +87,8 @@ class BorrowedCallService final
                                    grpc::ByteBuffer* response) override {
     use(*context, *request, *response);
     grpc::ServerUnaryReactor* reactor = context->DefaultReactor();
-    reactor->Finish(grpc::Status());
+    // There is no reply to send.
+    reactor->Finish(grpc::Status(grpc::StatusCode::ABORTED, ""));
     return reactor;
   }
 

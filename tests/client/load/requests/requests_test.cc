@@ -144,9 +144,9 @@ TEST(ReadQueriesTest, WhatIsNoRequestIsNamedWithItsLine) {
 }
 
 TEST(ReadQueriesTest, NamesTheEndingsThatItTakes) {
-  EXPECT_THAT(ReadQueries("queries.csv"),
+  EXPECT_THAT(ReadQueries("queries.parquet"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(".npy, .fvecs, .txt nor .jsonl")));
+                       HasSubstr(".npy, .fvecs, .txt, .csv nor .jsonl")));
 }
 
 }  // namespace
