@@ -231,7 +231,8 @@ void AddQueryFlags(CLI::App& attend, AttendFlags& flags) {
   CLI::Option* vector_file =
       attend
           .add_option("--vector-file", flags.vector_file,
-                      "A query vector as FILE.npy, FILE.fvecs or FILE.txt")
+                      "A query vector as FILE.npy, FILE.fvecs, FILE.txt or "
+                      "FILE.csv")
           ->type_name("FILE")
           ->group("Query");
   CLI::Option* like =
