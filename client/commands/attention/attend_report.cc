@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/algorithm/container.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -235,21 +236,36 @@ std::string MassSentence(const v1::AttendResponse& response, bool hard) {
 // Returns a table with a row for each head.
 std::string HeadTable(const v1::AttendResponse& response, const Style& style) {
   using Align = Table::Align;
-  Table table({{.title = "head"},
-               {.title = "key field"},
-               {.title = "score"},
-               {.title = "temperature", .align = Align::kRight},
-               {.title = "effective items", .align = Align::kRight},
-               {.title = "mass returned", .align = Align::kRight}});
+  std::vector<Table::Column> columns = {
+      {.title = "head"},
+      {.title = "key field"},
+      {.title = "score"},
+      {.title = "temperature", .align = Align::kRight},
+      {.title = "effective items", .align = Align::kRight},
+      {.title = "mass returned", .align = Align::kRight}};
+  // Heads that all count the same need no column for it.
+  const bool has_shares =
+      absl::c_any_of(response.heads(), [&](const v1::HeadAttention& head) {
+        return head.share() != response.heads(0).share();
+      });
+  if (has_shares) {
+    columns.push_back({.title = "counts", .align = Align::kRight});
+  }
+  Table table(columns);
   for (int h = 0; h < response.heads_size(); ++h) {
     const v1::HeadAttention& head = response.heads(h);
     const std::string mass = MassText(head.returned_mass());
-    table.AddRow({FormatCount(h), head.key_field(), FlagOf(head.score_kind()),
-                  FormatNumber(head.temperature()),
-                  head.has_effective_item_count()
-                      ? EffectiveCount(head.effective_item_count())
-                      : "unknown",
-                  mass.empty() ? "unknown" : mass});
+    std::vector<std::string> row = {
+        FormatCount(h),
+        head.key_field(),
+        FlagOf(head.score_kind()),
+        FormatNumber(head.temperature()),
+        head.has_effective_item_count()
+            ? EffectiveCount(head.effective_item_count())
+            : "unknown",
+        mass.empty() ? "unknown" : mass};
+    if (has_shares) row.push_back(FormatShare(head.share()));
+    table.AddRow(row);
   }
   return table.Format(style);
 }

@@ -125,7 +125,8 @@ void AddRequestOptions(CLI::App& app, LoadOptions& options, std::string& mix) {
   CLI::Option* queries =
       app.add_option(
              "--queries", options.queries_path,
-             ".npy, .fvecs or .txt file of query vectors, or .jsonl file with "
+             ".npy, .fvecs, .txt or .csv file of query vectors, or .jsonl file "
+             "with "
              "an AttendRequest on each line; default: the keys of random "
              "stored "
              "items with noise")

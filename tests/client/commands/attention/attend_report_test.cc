@@ -250,6 +250,12 @@ TEST(AttendReportTest, FewEffectiveItemsAreNotRounded) {
   EXPECT_THAT(AttendReport(response, {}),
               AllOf(HasSubstr("  1.3        unknown\n"),
                     HasSubstr("  12        unknown\n")));
+  // Heads that count differently have a column that says so.
+  response.mutable_heads(0)->set_share(0.75);
+  response.mutable_heads(1)->set_share(0.25);
+  EXPECT_THAT(AttendReport(response, {}),
+              AllOf(HasSubstr("  counts\n"), HasSubstr("unknown  75.0 %\n"),
+                    HasSubstr("unknown  25.0 %\n")));
 }
 
 TEST(AttendReportTest, SaysWhereTheLogPartitionLies) {
