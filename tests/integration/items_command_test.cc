@@ -119,7 +119,6 @@ TEST_F(AttendantCommandTest, RowsRejectedForOneReasonShareALine) {
               HasSubstr("40 rows, the first is row 1 (item0): "));
 }
 
-// An import accepts the output of `items get`.
 TEST_F(AttendantCommandTest, AWrongRowOfAttributesStopsNoOther) {
   CreatePoints();
   const std::vector<std::string> import = {
@@ -198,6 +197,7 @@ TEST_F(AttendantCommandTest, AttributesRejectedForOneReasonShareALine) {
                     HasSubstr("nme: the catalog declares no such attribute")));
 }
 
+// An import accepts the output of `items get`.
 TEST_F(AttendantCommandTest, ImportsWhatGetPrints) {
   CreatePoints();
   RunJson({"items", "import", "points", "--items",

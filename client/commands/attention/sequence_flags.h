@@ -23,7 +23,7 @@ absl::Status ReadHistory(const std::string& path, EventColumns columns,
                          const std::string& customer,
                          v1::RankCandidatesRequest& request);
 
-// Adds the rows of a .npy, .fvecs or .txt file as tokens.
+// Adds the rows of a .npy, .fvecs, .txt or .csv file as tokens.
 absl::Status ReadTokens(const std::string& path, v1::TokenSequence& sequence);
 
 }  // namespace attendant

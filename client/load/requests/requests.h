@@ -30,9 +30,9 @@ struct RequestOptions {
 };
 
 // Reads the queries of a load test: from a .jsonl file with an AttendRequest on
-// each line, as canonical proto JSON, or from a .npy, .fvecs or .txt file with
-// vectors. InvalidArgument, naming file and row, if the file can't be read, has
-// no row, or has another extension.
+// each line, as canonical proto JSON, or from a .npy, .fvecs, .txt or .csv file
+// with vectors. InvalidArgument, naming file and row, if the file can't be
+// read, has no row, or has another extension.
 absl::StatusOr<std::vector<v1::AttendRequest>> ReadQueries(
     const std::string& path);
 

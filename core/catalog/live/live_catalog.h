@@ -173,10 +173,10 @@ class LiveCatalog {
       const Interrupt& interrupt = {});
   // Deletes, as one write, all items that match the filter when the write is
   // applied. Other writes go on while most of them are searched for, which is
-  // done again if too much was written meanwhile. The ids
-  // are held in memory five times while it runs, plus about 200 bytes for each;
-  // ResourceExhausted with reason MEMORY_LIMIT if that is much and there is no
-  // room. Errors of ValidateFilter and of the interrupt, which ends the search.
+  // done again if too much was written meanwhile. The ids are held in memory
+  // five times while it runs, plus about 200 bytes for each; ResourceExhausted
+  // with reason MEMORY_LIMIT if that is much and there is no room. Errors of
+  // ValidateFilter and of the interrupt, which ends the search.
   absl::StatusOr<WriteOutcome> DeleteMatching(const Filter& filter,
                                               absl::string_view request_id,
                                               const Interrupt& interrupt = {});
