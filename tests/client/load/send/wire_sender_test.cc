@@ -4,12 +4,17 @@
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
+#include <grpcpp/server_posix.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <future>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -102,6 +107,32 @@ TEST_F(WireSenderTest, SeesTheEndOfAnOutageAtOnce) {
     absl::SleepFor(absl::Milliseconds(1));
   }
   EXPECT_LT(TimeSince(back), absl::Milliseconds(600));
+}
+
+// The kernel accepts connections at once; a busy server gets to them later.
+TEST_F(WireSenderTest, WaitsForAServerThatIsSlowToTakeItsConnection) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_GE(listener, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const any = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(listener, any, size), 0);
+  ASSERT_EQ(listen(listener, 16), 0);
+  ASSERT_EQ(getsockname(listener, any, &size), 0);
+  StartServer(/*is_silent=*/false);
+  port_ = ntohs(address.sin_port);
+  // Takes the first connection alone: later ones are second attempts.
+  std::jthread slow([&] {
+    absl::SleepFor(absl::Milliseconds(500));
+    const int taken = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+    if (taken >= 0) grpc::AddInsecureChannelFromFd(server_.get(), taken);
+  });
+  Connect();
+  EXPECT_OK(Send().get());
+  slow.join();
+  close(listener);
 }
 
 // A server that accepts connections but no calls.
