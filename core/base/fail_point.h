@@ -61,6 +61,7 @@ inline constexpr std::string_view kFailPoints[] = {
     "alias.after_removal",
     // A stored snapshot is written, its files before its name, and removed in
     // reverse order.
+    "snapshot.before_files",
     "snapshot.before_manifest",
     "snapshot.before_name",
     "snapshot.after_name",

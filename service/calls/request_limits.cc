@@ -116,6 +116,11 @@ absl::Status CheckLimits(const RequestLimits& limits,
 }
 
 absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::ListItemsRequest& request) {
+  return CheckText(request.filter(), limits.filter_bytes, "filter");
+}
+
+absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::DeleteMatchingItemsRequest& request) {
   return CheckText(request.filter(), limits.filter_bytes, "filter");
 }

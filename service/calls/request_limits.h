@@ -68,6 +68,8 @@ absl::Status CheckLimits(const RequestLimits& limits,
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::BatchDeleteItemsRequest& request);
 absl::Status CheckLimits(const RequestLimits& limits,
+                         const v1::ListItemsRequest& request);
+absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::DeleteMatchingItemsRequest& request);
 absl::Status CheckLimits(const RequestLimits& limits,
                          const v1::AttendRequest& request);

@@ -126,7 +126,8 @@ void AttributesToProto(
   if (!mask.any_attributes) return;
   for (const auto& [position, value] : attributes) {
     const auto index = static_cast<std::size_t>(position);
-    if (!mask.attributes[index]) continue;
+    // An item may have attributes that were added after the mask was made.
+    if (index >= mask.attributes.size() || !mask.attributes[index]) continue;
     std::visit(AttributeWriter{&(*wire)[schema.attributes[index].name]}, value);
   }
 }

@@ -123,6 +123,43 @@ absl::Status UpdateKeyField(const v1::KeyField& wire, const DefaultsMask& mask,
   return absl::OkStatus();
 }
 
+// Returns an attribute whose type is known; its name is not checked.
+absl::StatusOr<AttributeSchema> AttributeFromProto(
+    const v1::AttributeField& wire, const std::string& path) {
+  ATTENDANT_ASSIGN_OR_RETURN(const AttributeType type,
+                             RequiredEnumFromProto<AttributeType>(
+                                 wire.type(), absl::StrCat(path, ".type")));
+  return AttributeSchema{wire.name(), type};
+}
+
+// Appends what `schema` does not declare yet.
+absl::Status AddAttributes(
+    const google::protobuf::RepeatedPtrField<v1::AttributeField>& wire,
+    CatalogSchema& schema) {
+  for (int i = 0; i < wire.size(); ++i) {
+    const std::string path = absl::StrCat("new_attributes[", i, "]");
+    ATTENDANT_ASSIGN_OR_RETURN(AttributeSchema added,
+                               AttributeFromProto(wire[i], path));
+    ATTENDANT_RETURN_IF_ERROR(
+        ValidateFieldName(added.name, absl::StrCat(path, ".name")));
+    const int declared = schema.AttributeIndex(added.name);
+    if (declared < 0) {
+      schema.attributes.push_back(std::move(added));
+      continue;
+    }
+    const AttributeType type =
+        schema.attributes[static_cast<std::size_t>(declared)].type;
+    if (type != added.type) {
+      return InvalidField(absl::StrCat(path, ".type"), WithArticle(added.type),
+                          absl::StrCat(WithArticle(type), ", as '", added.name,
+                                       "' is declared"));
+    }
+  }
+  return CheckCount(static_cast<std::int64_t>(schema.attributes.size()), 0,
+                    kMaxAttributes, "new_attributes",
+                    " attributes of the catalog");
+}
+
 }  // namespace
 
 absl::StatusOr<CatalogSchema> SchemaFromProto(const v1::CatalogSchema& wire) {
@@ -143,12 +180,10 @@ absl::StatusOr<CatalogSchema> SchemaFromProto(const v1::CatalogSchema& wire) {
     schema.key_fields.push_back(*std::move(field));
   }
   for (int i = 0; i < wire.attributes_size(); ++i) {
-    const v1::AttributeField& attribute = wire.attributes(i);
     ATTENDANT_ASSIGN_OR_RETURN(
-        const AttributeType type,
-        RequiredEnumFromProto<AttributeType>(
-            attribute.type(), absl::StrCat("schema.attributes[", i, "].type")));
-    schema.attributes.push_back({attribute.name(), type});
+        schema.attributes.emplace_back(),
+        AttributeFromProto(wire.attributes(i),
+                           absl::StrCat("schema.attributes[", i, "]")));
   }
   return schema;
 }
@@ -197,9 +232,8 @@ absl::StatusOr<std::vector<CatalogSet::FieldEncoder>> EncodersFromProto(
   return encoders;
 }
 
-absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
-    const v1::UpdateCatalogRequest& request,
-    std::vector<KeyFieldSchema> key_fields) {
+absl::StatusOr<CatalogSchema> UpdatedSchema(
+    const v1::UpdateCatalogRequest& request, CatalogSchema schema) {
   ATTENDANT_ASSIGN_OR_RETURN(const DefaultsMask mask,
                              DefaultsMaskFromProto(request.update_mask()));
   const bool has_paths = request.update_mask().paths_size() > 0;
@@ -208,9 +242,10 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
                         "the defaults of key_fields that change");
   }
   if (request.key_fields_size() == 0 && request.text_encoders_size() == 0 &&
-      !has_paths) {
+      request.new_attributes_size() == 0 && !has_paths) {
     return InvalidField("key_fields", "none",
-                        "key fields or text_encoders to change");
+                        "key_fields or text_encoders to change, or "
+                        "new_attributes");
   }
   if (request.key_fields_size() == 0 && has_paths) {
     return InvalidField("key_fields", "none",
@@ -221,7 +256,7 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
     const v1::KeyField& wire = request.key_fields(i);
     const std::string prefix = absl::StrCat("key_fields[", i, "].");
     KeyFieldSchema* field = nullptr;
-    for (KeyFieldSchema& candidate : key_fields) {
+    for (KeyFieldSchema& candidate : schema.key_fields) {
       if (candidate.name == wire.name()) field = &candidate;
     }
     if (field == nullptr) {
@@ -237,7 +272,8 @@ absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
     const absl::Status updated = UpdateKeyField(wire, mask, *field);
     if (!updated.ok()) return PrefixField(updated, prefix);
   }
-  return key_fields;
+  ATTENDANT_RETURN_IF_ERROR(AddAttributes(request.new_attributes(), schema));
+  return schema;
 }
 
 void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire) {

@@ -25,11 +25,11 @@ absl::StatusOr<std::vector<CatalogSet::FieldEncoder>> EncodersFromProto(
     const google::protobuf::RepeatedPtrField<v1::TextEncoder>& wire,
     const CatalogSchema& schema);
 
-// Returns `key_fields` with the defaults that the request's mask names changed.
-// A default that is named but not set is reset to its documented value.
-absl::StatusOr<std::vector<KeyFieldSchema>> UpdatedKeyFields(
-    const v1::UpdateCatalogRequest& request,
-    std::vector<KeyFieldSchema> key_fields);
+// Returns `schema` with the defaults that the request's mask names changed, and
+// with its new attributes. A default that is named but not set is reset to its
+// documented value.
+absl::StatusOr<CatalogSchema> UpdatedSchema(
+    const v1::UpdateCatalogRequest& request, CatalogSchema schema);
 
 void MemoryToProto(const MemoryParts& memory, v1::MemoryUse* wire);
 void ServerMemoryToProto(const CatalogSet::MemoryUse& memory,

@@ -148,14 +148,13 @@ absl::Status UpdateCatalog(Backend& backend,
       auto encoders,
       EncodersFromProto(request.text_encoders(), *catalog->snapshot()->schema));
   MutexLock lock(&backend.update_mutex);
-  const std::shared_ptr<const CatalogSchema> schema =
-      catalog->snapshot()->schema;
-  ATTENDANT_ASSIGN_OR_RETURN(const std::vector<KeyFieldSchema> key_fields,
-                             UpdatedKeyFields(request, schema->key_fields));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const CatalogSchema schema,
+      UpdatedSchema(request, *catalog->snapshot()->schema));
   // Uses the catalog's own name: an alias may have moved.
   const absl::Status updated = backend.catalogs->Update(
-      catalog->name(), key_fields, std::move(encoders), catalog->uid());
-  if (!updated.ok()) return NameAsAsked(updated, key_fields, request);
+      catalog->name(), schema, std::move(encoders), catalog->uid());
+  if (!updated.ok()) return NameAsAsked(updated, schema.key_fields, request);
   CatalogToProto(*catalog, response->mutable_catalog());
   return absl::OkStatus();
 }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
 #include "core/catalog/segments/mask.h"
+#include "core/catalog/segments/matching.h"
 #include "service/calls/grpc_status.h"
 #include "service/calls/page.h"
 #include "service/calls/read_after_write.h"
@@ -73,6 +74,16 @@ absl::StatusOr<ReadMask> ItemMask(const Request& request,
                                   const CatalogSchema& schema) {
   if (!request.has_read_mask()) return ReadMask::All(schema);
   return ReadMaskFromProto(request.read_mask(), schema);
+}
+
+// Returns what all pages of a listing have in common.
+std::string ListingOf(const v1::ListItemsRequest& request,
+                      const Snapshot& snapshot, const ReadMask& mask) {
+  // A mask of everything still is one when attributes are added.
+  return absl::StrCat("items ", snapshot.catalog_uid, " ",
+                      request.has_read_mask() ? CanonicalText(mask) : "*", " ",
+                      request.filter(), " ",
+                      request.filter_expression().SerializeAsString());
 }
 
 // The state token of a reply that reads items: an item may come from a write
@@ -167,28 +178,52 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
   const auto snapshot = catalog->snapshot();
   ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
                              ItemMask(request, *snapshot->schema));
-  const std::string listing =
-      absl::StrCat("items ", snapshot->catalog_uid, " ", CanonicalText(mask));
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const std::optional<Filter> filter,
+      FilterOfRequest(request, *snapshot->schema, backend.limits.filter_depth));
+  const std::string listing = ListingOf(request, *snapshot, mask);
   ATTENDANT_ASSIGN_OR_RETURN(std::string after,
                              ParsePageToken(request.page_token(), listing));
   ReadState state(*snapshot, *response);
   PageRoom room(page_size, backend.max_message_bytes, *response);
   absl::Status interrupted;
-  ATTENDANT_RETURN_IF_ERROR(
-      catalog->VisitStoredAfter(after, [&](const StoredItem& item) {
-        v1::Item* wire = response->add_items();
-        ItemToProto(item, *snapshot->schema, mask, wire);
-        // One more item than fits means that there is a next page.
-        if (!room.Takes(*wire)) {
-          response->mutable_items()->RemoveLast();
-          response->set_next_page_token(PageToken(listing, after));
-          return false;
-        }
-        after = item.id;
-        state.Saw(item);
-        interrupted = interrupt.Check();
-        return interrupted.ok();
-      }));
+  const auto take = [&](const StoredItem& item) {
+    v1::Item* wire = response->add_items();
+    ItemToProto(item, *snapshot->schema, mask, wire);
+    // One more item than fits means that there is a next page.
+    if (!room.Takes(*wire)) {
+      response->mutable_items()->RemoveLast();
+      response->set_next_page_token(PageToken(listing, after));
+      return false;
+    }
+    after = item.id;
+    state.Saw(item);
+    interrupted = interrupt.Check();
+    return interrupted.ok();
+  };
+  if (!filter.has_value()) {
+    response->set_total_count(snapshot->item_count());
+    ATTENDANT_RETURN_IF_ERROR(catalog->VisitStoredAfter(after, take));
+  } else {
+    const auto most = static_cast<std::size_t>(page_size) + 1;
+    ATTENDANT_ASSIGN_OR_RETURN(
+        const MatchingPage page,
+        FindMatchingPage(*snapshot, *filter, after, most, interrupt));
+    response->set_total_count(page.total_count);
+    ATTENDANT_RETURN_IF_ERROR(
+        catalog->VisitExisting(page.ids, [&](const StoredItem& item) {
+          if (item.sequence > snapshot->sequence) {
+            const auto matches = Matches(*filter, *snapshot->schema, item);
+            interrupted = matches.status();
+            if (!matches.ok() || !*matches) return matches.ok();
+          }
+          return take(item);
+        }));
+    // Some may be gone, so that all the others had room.
+    if (response->next_page_token().empty() && page.ids.size() == most) {
+      response->set_next_page_token(PageToken(listing, page.ids.back()));
+    }
+  }
   ATTENDANT_RETURN_IF_ERROR(interrupted);
   // No page can get past such an item, so the error names it.
   if (response->items_size() == 1 &&

@@ -131,6 +131,9 @@ class Group {
   std::atomic<std::int64_t> acknowledged_ = 0;
 };
 
+// An item of no group, which comes and goes.
+constexpr char kPassingItem[] = "passing";
+
 CatalogSchema Schema() {
   CatalogSchema schema;
   schema.key_fields.push_back(
@@ -262,21 +265,43 @@ class CatalogSetStressTest : public ::testing::Test {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 
-  // Switches the kind of index and the defaults. Excludes HNSW, whose library
-  // uses threads that the sanitizer cannot track.
+  // Switches the kind of index, and adds attributes that an item has for a
+  // while. Excludes HNSW, whose library uses threads that the sanitizer cannot
+  // track.
   void Rebuild(std::uint64_t random) {
     constexpr IndexKind kKinds[] = {IndexKind::kIvf, IndexKind::kFlat,
                                     IndexKind::kIvf, IndexKind::kLsh};
-    CatalogSchema schema = Schema();
-    schema.key_fields[0].index_kind = kKinds[random % 4];
-    ASSERT_OK(set_->Update("shop", schema.key_fields, {}));
     const auto shop = Shop();
+    CatalogSchema schema = shop->record().schema;
+    schema.key_fields[0].index_kind = kKinds[random % 4];
+    const std::size_t added = schema.attributes.size();
+    if (added < kMaxAttributes) {
+      schema.attributes.push_back({absl::StrCat("a", added),  //
+                                   AttributeType::kInt64});
+    }
+    ASSERT_OK(set_->Update("shop", schema, {}));
+    Item item = groups_[0].ItemOf(0, 1);
+    item.id = kPassingItem;
+    item.attributes.emplace_back(static_cast<int>(schema.attributes.size()) - 1,
+                                 std::int64_t{7});
+    ASSERT_OK(shop->Upsert(std::vector{item}, ""));
+    ASSERT_OK(shop->Delete(std::vector{item.id}, ""));
     shop->AwaitIndexes();
     EXPECT_OK(shop->merge_status());
     EXPECT_OK(shop->save_status());
     EXPECT_GT(shop->memory_bytes(), 0);
     EXPECT_EQ(shop->index_states().size(), 1u);
     EXPECT_FALSE(set_->List("", 10).empty());
+  }
+
+  // Reads all stored items, some of which have attributes that were added just
+  // now.
+  void Browse(std::uint64_t /*random*/) {
+    const auto shop = Shop();
+    ASSERT_OK(
+        shop->VisitStoredAfter("", [](const StoredItem&) { return true; }));
+    ASSERT_OK(shop->VisitExisting(std::vector<std::string>{kPassingItem},
+                                  [](const StoredItem&) { return true; }));
   }
 
   // Creates, fills, indexes and deletes a catalog while others read it.
@@ -347,6 +372,7 @@ TEST_F(CatalogSetStressTest, ReadersSeeWhatWasWritten) {
   Start("visitor", [this](std::uint64_t random) { Visit(random); });
   Start("aliases", [this](std::uint64_t random) { MoveAlias(random); });
   Start("builds", [this](std::uint64_t random) { Rebuild(random); });
+  Start("browser", [this](std::uint64_t random) { Browse(random); });
   Start("drops", [this](std::uint64_t random) { ComeAndGo(random); });
   Start("snapshots", [this](std::uint64_t random) { StoreAndRestore(random); });
   for (std::thread& thread : threads_) thread.join();

@@ -140,7 +140,7 @@ class RebuildMemoryTest : public ::testing::Test {
     field.keys_on_disk = on_disk;
     ExpectWithinBar(
         absl::StrCat("to ", Name(kind), on_disk ? ", keys in files" : ""),
-        [&] { EXPECT_OK(set_->Update("shop", schema_.key_fields, {})); });
+        [&] { EXPECT_OK(set_->Update("shop", schema_, {})); });
     const IndexState state = shop_->index_states()[0];
     EXPECT_EQ(state.active_kind, kind);
     EXPECT_EQ(state.disk_bytes > 0, on_disk);

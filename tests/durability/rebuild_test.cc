@@ -185,7 +185,7 @@ TEST_F(RebuildTest, AnswersStayWholeAndAsGoodAsPublished) {
     schema_.key_fields[0].index_kind = kind;
     schema_.key_fields[0].keys_on_disk = on_disk;
     const int before = pass_count;
-    EXPECT_OK(set_->Update("shop", schema_.key_fields, {}));
+    EXPECT_OK(set_->Update("shop", schema_, {}));
     // Merges and writes go on meanwhile.
     IndexState state;
     do {

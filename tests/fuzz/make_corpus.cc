@@ -926,7 +926,8 @@ void WriteRpcs(const std::string& root) {
   valid("ListCatalogs", "page_size: 1");
   valid("UpdateCatalog",
         "name: 'shop' key_fields { name: 'k' temperature: 2 } update_mask { "
-        "paths: 'temperature' }");
+        "paths: 'temperature' } new_attributes { name: 'sold' type: "
+        "ATTRIBUTE_TYPE_INT64 }");
   corpus.AddSeed(add("DeleteCatalog", "name: 'shop'"));
   valid("SetAlias", "alias: 'best' catalog: 'shop' expected_catalog: 'shop'");
   valid("GetAlias", "alias: 'best'");
@@ -941,7 +942,7 @@ void WriteRpcs(const std::string& root) {
         "'r'");
   valid("BatchGetItems",
         "catalog: 'shop' ids: 'a' ids: 'b' read_mask { paths: 'keys' }");
-  valid("ListItems", "catalog: 'shop' page_size: 2");
+  valid("ListItems", "catalog: 'shop' page_size: 2 filter: 'price > 1'");
   valid("BatchDeleteItems", "catalog: 'shop' ids: 'a' ids: 'zz'");
   valid("DeleteMatchingItems",
         "catalog: 'shop' filter: 'price > 2' dry_run: true");

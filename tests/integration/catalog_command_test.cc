@@ -168,6 +168,50 @@ TEST_F(AttendantCommandTest, AFieldToUpdateIsNamedWithThoseThereAre) {
             "key\n");
 }
 
+TEST_F(AttendantCommandTest, AttributesAreAddedByAFlag) {
+  StorePoints();
+  const json attributes =
+      RunJson({"catalog", "update", "points", "--attribute", "price:double",
+               "--attribute", "sold:int64"})["catalog"]["schema"]["attributes"];
+  ASSERT_EQ(attributes.size(), 3);
+  EXPECT_EQ(attributes[1]["name"], "price");
+  EXPECT_EQ(attributes[2]["type"], "ATTRIBUTE_TYPE_INT64");
+  const CommandResult imported =
+      Run({"items", "update", "points", "--attributes",
+           File("prices.csv", "id,price\nitem7,1.5\nitem9,2.5\n")});
+  EXPECT_EQ(imported.exit_status, 0) << imported.err;
+  EXPECT_THAT(
+      Run({"catalog", "update", "points", "--attribute", "price:int64"}).err,
+      HasSubstr("'price' is declared"));
+  for (const std::vector<std::string>& wrong :
+       {std::vector<std::string>{},
+        {"key"},
+        {"--temperature", "1"},
+        {"key", "--attribute", "x:bool"},
+        {"--attribute", "x"}}) {
+    std::vector<std::string> update = {"catalog", "update", "points"};
+    update.insert(update.end(), wrong.begin(), wrong.end());
+    EXPECT_EQ(Run(update).exit_status, 2) << testing::PrintToString(wrong);
+  }
+
+  // What has them can be listed, counted and written to a file.
+  const json listed = RunJson(
+      {"items", "list", "points", "--filter", "price > 1", "--page-size", "1"});
+  EXPECT_EQ(listed["totalCount"], "2");
+  EXPECT_EQ(listed["items"][0]["id"], "item7");
+  EXPECT_THAT(Run({"items", "list", "points", "--filter", "price > 1",
+                   "--page-size", "1"})
+                  .err,
+              HasSubstr("2 items match; for the next page --page-token "));
+  EXPECT_EQ(RunText({"items", "list", "points", "--filter", "sold > 1"}),
+            "No item matches.\n");
+  const std::string path = files_ / "dear.jsonl";
+  EXPECT_EQ(RunJson({"items", "export", "points", path, "--filter",
+                     "price > 2"})["itemCount"],
+            1);
+  EXPECT_THAT(ReadWholeFile(path), HasSubstr("\"item9\""));
+}
+
 TEST_F(AttendantCommandTest, KeysGoToDiskByAFlag) {
   const CommandResult unknown =
       Run({"catalog", "create", "points", "--key-field", "key:2:dot",

@@ -1,6 +1,7 @@
 // attendant catalog update
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "client/api/error_json.h"
@@ -24,7 +25,15 @@ struct UpdateCatalogFlags {
   std::string model;
   std::string keys_on_disk;
   std::string from;
+  std::vector<std::string> attributes;
 };
+
+// True if something is to change that belongs to a key field.
+bool ChangesField(const UpdateCatalogFlags& flags) {
+  return flags.temperature != 0 || !flags.combine.empty() ||
+         !flags.index.empty() || !flags.model.empty() ||
+         !flags.keys_on_disk.empty() || !flags.from.empty();
+}
 
 absl::StatusOr<v1::TextEncoder> EncoderFrom(const std::string& directory,
                                             const std::string& field) {
@@ -106,6 +115,10 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
     ATTENDANT_ASSIGN_OR_RETURN(*request.add_text_encoders(),
                                EncoderFrom(flags.from, flags.field));
   }
+  for (const std::string& flag : flags.attributes) {
+    ATTENDANT_ASSIGN_OR_RETURN(*request.add_new_attributes(),
+                               ParseAttributeField(flag));
+  }
   ATTENDANT_ASSIGN_OR_RETURN(const auto client, context.Connect());
   const auto response = client->UpdateCatalog(request);
   if (!response.ok())
@@ -118,10 +131,11 @@ absl::Status UpdateCatalog(const UpdateCatalogFlags& flags,
 
 void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
   auto flags = std::make_shared<UpdateCatalogFlags>();
-  CLI::App* update =
-      catalog.add_subcommand("update", "Change the defaults of a key field");
+  CLI::App* update = catalog.add_subcommand(
+      "update", "Change the defaults of a key field, or add attributes");
   update->add_option("NAME", flags->name, "The catalog's name")->required();
-  update->add_option("FIELD", flags->field, "The key field")->required();
+  update->add_option("FIELD", flags->field,
+                     "The key field; with --attribute alone there is none");
   update
       ->add_option("--temperature", flags->temperature,
                    "Default temperature of queries")
@@ -142,18 +156,30 @@ void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
   update->add_option("--from", flags->from,
                      "A directory that `attendant fit text` wrote, to take its "
                      "text encoder from");
+  AddRepeated(*update, "--attribute", flags->attributes,
+              "A further attribute as NAME:TYPE, of type bool, int64, double, "
+              "string, string_list or timestamp. Items have it once they are "
+              "written with it")
+      ->type_name("NAME:TYPE")
+      ->check(Accepts(&ParseAttributeField));
   update->footer(
       "Examples:\n"
       "  attendant catalog update shop events --temperature 0.05\n"
       "  attendant catalog update shop events --model taste:2\n"
-      "  attendant catalog update shop text --from fit/text");
+      "  attendant catalog update shop text --from fit/text\n"
+      "  attendant catalog update shop --attribute price:double");
   update->final_callback([flags, &context] {
-    if (flags->temperature == 0 && flags->combine.empty() &&
-        flags->index.empty() && flags->model.empty() &&
-        flags->keys_on_disk.empty() && flags->from.empty()) {
+    const bool changes_field = ChangesField(*flags);
+    if (!changes_field &&
+        (flags->attributes.empty() || !flags->field.empty())) {
       throw CLI::RequiredError(
-          "--temperature, --combine, --index, --model, --keys-on-disk or "
-          "--from");
+          flags->field.empty()
+              ? "FIELD with what changes of it, or --attribute"
+              : "--temperature, --combine, --index, --model, --keys-on-disk or "
+                "--from");
+    }
+    if (changes_field && flags->field.empty()) {
+      throw CLI::RequiredError("FIELD");
     }
     context.Run([&](const Context& c) { return UpdateCatalog(*flags, c); });
   });

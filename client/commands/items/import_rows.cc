@@ -108,8 +108,7 @@ absl::Status CheckHeader(const std::string& path,
       absl::StrCat(
           "the catalog declares no attribute ", absl::StrJoin(unknown, ", "),
           "; ", DeclaredAttributes(schema),
-          ". Attributes are declared by `catalog create --attribute "
-          "NAME:TYPE`",
+          ". `catalog update CATALOG --attribute NAME:TYPE` declares another",
           known.empty() ? ""
                         : absl::StrCat("; to leave the others out: --columns ",
                                        absl::StrJoin(known, ","))));

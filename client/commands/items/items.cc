@@ -92,6 +92,7 @@ struct ListFlags {
   std::int32_t page_size = 100;
   std::string page_token;
   std::string token;
+  std::string filter;
   bool all = false;
 };
 
@@ -99,7 +100,8 @@ struct ListFlags {
 // is printed as one document at the end.
 class ItemPrinter {
  public:
-  explicit ItemPrinter(const Context& context) : context_(context) {}
+  ItemPrinter(const Context& context, bool is_filtered)
+      : context_(context), is_filtered_(is_filtered) {}
 
   void PrintPage(v1::ListItemsResponse& page) {
     if (context_.json) {
@@ -107,20 +109,26 @@ class ItemPrinter {
       all_.mutable_items()->MergeFrom(page.items());
       all_.set_next_page_token(page.next_page_token());
       all_.set_state_token(page.state_token());
+      all_.set_total_count(page.total_count());
       return;
     }
     for (const v1::Item& item : page.items()) {
       Print(DescribeItem(item, context_.style));
     }
     item_count_ += page.items_size();
+    total_count_ = page.total_count();
   }
 
   void Finish(const std::string& next_page_token) {
     if (context_.json) {
       Print(ToJsonWithout(all_, {"keys", "opaqueValue"}));
     } else if (!next_page_token.empty()) {
-      Note(absl::StrCat("There are more items: --page-token ", next_page_token,
-                        ", or --all."));
+      Note(absl::StrCat(CountOf(total_count_, "item"),
+                        is_filtered_ ? " match" : "",
+                        "; for the next page --page-token ", next_page_token,
+                        ", for all --all."));
+    } else if (item_count_ == 0 && is_filtered_) {
+      Print("No item matches.\n");
     } else if (item_count_ == 0) {
       Print(
           "There are no items. `attendant items import --help` says how to "
@@ -130,8 +138,10 @@ class ItemPrinter {
 
  private:
   const Context& context_;
+  const bool is_filtered_;
   v1::ListItemsResponse all_;
   std::int64_t item_count_ = 0;  // printed as text
+  std::int64_t total_count_ = 0;
 };
 
 absl::Status ListItems(const ListFlags& flags, const Context& context) {
@@ -141,9 +151,10 @@ absl::Status ListItems(const ListFlags& flags, const Context& context) {
   request.set_page_size(flags.page_size);
   request.set_page_token(flags.page_token);
   request.set_state_token(flags.token);
+  request.set_filter(flags.filter);
   // Leaves out vectors, which `items get` shows: they would hide the rest.
   request.mutable_read_mask()->add_paths("attributes");
-  ItemPrinter printer(context);
+  ItemPrinter printer(context, !flags.filter.empty());
   do {
     ATTENDANT_ASSIGN_OR_RETURN(auto page, client->ListItems(request));
     printer.PrintPage(page);
@@ -178,10 +189,12 @@ void AddListItems(CLI::App& items, Context& context) {
                    "Where to continue, as the previous page printed")
       ->type_name("TOKEN");
   list->add_flag("--all", flags->all, "List all pages");
+  AddFilterFlag(*list, flags->filter, "List only items that match this filter");
   AddTokenFlag(*list, flags->token);
   list->footer(
       "Examples:\n"
       "  attendant items list shop --page-size 20\n"
+      "  attendant items list shop --filter 'price < 5 AND EXISTS color'\n"
       "  attendant items list shop --all --json | jq '.items[].id'");
   SetVerb(*list, context, flags, &ListItems);
 }

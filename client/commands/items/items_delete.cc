@@ -77,12 +77,8 @@ void AddItemsDeleteCommand(CLI::App& items, Context& context) {
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   CLI::Option* ids = AddItemIds(*command, flags->ids);
   CLI::Option* filter =
-      command
-          ->add_option("--filter", flags->filter,
-                       "Delete every item that matches, all or none of them; "
-                       "the syntax is that of `attend --filter`, and OR binds "
-                       "closer than AND")
-          ->type_name("FILTER")
+      AddFilterFlag(*command, flags->filter,
+                    "Delete every item that matches, all or none of them")
           ->excludes(ids);
   command
       ->add_flag("--dry-run", flags->dry_run,

@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -22,6 +23,7 @@ constexpr absl::string_view kStandardOutput = "-";
 struct ExportFlags {
   std::string catalog;
   std::string path;
+  std::string filter;
 };
 
 using AppendLine = std::function<absl::Status(const std::string&)>;
@@ -30,21 +32,20 @@ using AppendLine = std::function<absl::Status(const std::string&)>;
 absl::StatusOr<std::int64_t> ExportItems(const ExportFlags& flags,
                                          Client& client,
                                          const AppendLine& append) {
-  v1::GetCatalogRequest get;
-  get.set_name(flags.catalog);
-  ATTENDANT_ASSIGN_OR_RETURN(const auto found, client.GetCatalog(get));
   v1::ListItemsRequest request;
   request.set_catalog(flags.catalog);
   request.set_page_size(1000);
-  Progress progress(stderr, "Exporting", found.catalog().item_count());
+  request.set_filter(flags.filter);
+  std::optional<Progress> progress;
   std::int64_t item_count = 0;
   const auto take = [&](const v1::ListItemsResponse& page) -> absl::Status {
+    if (!progress) progress.emplace(stderr, "Exporting", page.total_count());
     for (const v1::Item& item : page.items()) {
       ATTENDANT_ASSIGN_OR_RETURN(const std::string line, ItemToLine(item));
       ATTENDANT_RETURN_IF_ERROR(append(line));
     }
     item_count += page.items_size();
-    progress.Update(item_count);
+    progress->Update(item_count);
     return absl::OkStatus();
   };
   ATTENDANT_RETURN_IF_ERROR(
@@ -97,18 +98,20 @@ absl::Status Export(const ExportFlags& flags, const Context& context) {
 void AddItemsExportCommand(CLI::App& items, Context& context) {
   auto flags = std::make_shared<ExportFlags>();
   CLI::App* command = items.add_subcommand(
-      "export", "Write all items to a file, for `items import --items`");
+      "export", "Write items to a file, for `items import --items`");
   command->add_option("CATALOG", flags->catalog, "The catalog")->required();
   command
       ->add_option(
           "FILE", flags->path,
           "The file to write, which must not exist; - is standard output")
       ->required();
+  AddFilterFlag(*command, flags->filter, "Write only items that match");
   command->footer(
       "Examples:\n"
       "  attendant items export shop shop.jsonl\n"
       "  attendant items import shop2 --items shop.jsonl\n"
-      "  attendant items export shop - | gzip > shop.jsonl.gz\n\n"
+      "  attendant items export shop - | gzip > shop.jsonl.gz\n"
+      "  attendant items export shop red.jsonl --filter 'color = \"red\"'\n\n"
       "One line per item, ordered by id:\n"
       "  {\"id\": \"...\", \"keys\": {\"FIELD\": [0.5, ...]}, \"value\": [1, "
       "...],\n"

@@ -226,6 +226,16 @@ CLI::Option* AddRepeated(CLI::App& app, const std::string& name,
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
+CLI::Option* AddFilterFlag(CLI::App& app, std::string& filter,
+                           const std::string& description) {
+  return app
+      .add_option("--filter", filter,
+                  description +
+                      "; the syntax is that of `attend --filter`, and OR binds "
+                      "closer than AND")
+      ->type_name("FILTER");
+}
+
 CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids) {
   const auto is_plain = [](const std::string& id) -> std::string {
     const bool in_brackets =

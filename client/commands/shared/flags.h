@@ -102,6 +102,11 @@ CLI::Option* AddItemIds(CLI::App& command, std::vector<std::string>& ids);
 absl::Status NameItem(const absl::Status& status,
                       const std::vector<std::string>& ids);
 
+// Adds --filter to a command on items; `description` tells what becomes of
+// those that match.
+CLI::Option* AddFilterFlag(CLI::App& app, std::string& filter,
+                           const std::string& description);
+
 // Adds --state-token to a command that reads.
 void AddTokenFlag(CLI::App& app, std::string& token);
 

@@ -140,7 +140,8 @@ std::string FixedDifference(const CatalogSchema& there,
   }
   if (const auto name = NameOfMissing(asked.attributes, there.attributes);
       !name.empty()) {
-    return absl::StrCat("it has no attribute ", name);
+    return absl::StrCat("it has no attribute ", name,
+                        ", which UpdateCatalog could add");
   }
   if (const auto name = NameOfMissing(there.attributes, asked.attributes);
       !name.empty()) {
@@ -152,6 +153,14 @@ std::string FixedDifference(const CatalogSchema& there,
                         "' has another place or type");
   }
   return "";
+}
+
+// Returns `schema` without the attributes after those of `there`.
+CatalogSchema BeforeAdditions(CatalogSchema schema,
+                              const CatalogSchema& there) {
+  schema.attributes.resize(
+      std::min(schema.attributes.size(), there.attributes.size()));
+  return schema;
 }
 
 }  // namespace
@@ -280,9 +289,8 @@ absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::OpenCatalog(
         LiveCatalog::Open(last, *std::move(last_models), std::move(store),
                           &background_, options));
     if (last != record) {
-      ATTENDANT_RETURN_IF_ERROR(
-          catalog->SetDefaults(record.schema.key_fields, std::move(models),
-                               [] { return absl::OkStatus(); }));
+      ATTENDANT_RETURN_IF_ERROR(catalog->UpdateSchema(
+          record.schema, std::move(models), [] { return absl::OkStatus(); }));
     }
     return catalog;
   } catch (const std::bad_alloc&) {
@@ -432,7 +440,7 @@ std::vector<std::shared_ptr<LiveCatalog>> CatalogSet::List(
 }
 
 absl::Status CatalogSet::Update(absl::string_view name,
-                                const std::vector<KeyFieldSchema>& key_fields,
+                                const CatalogSchema& wanted,
                                 std::vector<FieldEncoder> encoders,
                                 absl::string_view uid) {
   MutexLock lock(&mutex_);
@@ -440,12 +448,13 @@ absl::Status CatalogSet::Update(absl::string_view name,
                              Get(name));
   CatalogRecord record = catalog->record();
   if (!uid.empty() && record.uid != uid) return NoSuchCatalog(name);
-  CatalogSchema schema = record.schema;
-  schema.key_fields = key_fields;
+  CatalogSchema schema = wanted;
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
-  if (!FixedDifference(record.schema, schema).empty()) {
-    return InvalidField("key_fields", "another name, dimension or score_kind",
-                        "those of the catalog, which are fixed at creation");
+  if (const std::string difference = FixedDifference(
+          record.schema, BeforeAdditions(schema, record.schema));
+      !difference.empty()) {
+    return InvalidField("schema", absl::StrCat("another one: ", difference),
+                        "what the catalog has, which is fixed at creation");
   }
   ATTENDANT_RETURN_IF_ERROR(
       CheckTemperatures(schema.key_fields, record.schema.key_fields));
@@ -454,8 +463,8 @@ absl::Status CatalogSet::Update(absl::string_view name,
   ATTENDANT_RETURN_IF_ERROR(CheckIndexable(models));
   ATTENDANT_RETURN_IF_ERROR(ValidateEncoders(schema, encoders));
   record.schema = std::move(schema);
-  return catalog->SetDefaults(
-      record.schema.key_fields, std::move(models), [&]() -> absl::Status {
+  return catalog->UpdateSchema(
+      record.schema, std::move(models), [&]() -> absl::Status {
         ATTENDANT_RETURN_IF_ERROR(
             SetEncoders(*catalog, record.schema, std::move(encoders)));
         return store_->Put(record);

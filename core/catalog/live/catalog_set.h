@@ -126,15 +126,14 @@ class CatalogSet {
   std::vector<std::shared_ptr<LiveCatalog>> List(absl::string_view after,
                                                  std::int64_t limit) const;
 
-  // Stores new defaults (temperature, combine_kind, index_kind, keys_on_disk
-  // and model of each field, all fields in the schema's order) and encoders. A
-  // model of version 0 is the newest of its name. NotFound if there is no such
-  // catalog, or `uid` is not empty and not the catalog's; InvalidArgument as
-  // Create, and if anything else of a field differs. Encoders are stored first,
-  // all at once: if storing the defaults fails, the encoders may already be the
-  // new ones.
-  absl::Status Update(absl::string_view name,
-                      const std::vector<KeyFieldSchema>& key_fields,
+  // Stores a schema with other defaults (temperature, combine_kind, index_kind,
+  // keys_on_disk and model of each field) or with attributes after those there
+  // are, and encoders. A model of version 0 is the newest of its name. NotFound
+  // if there is no such catalog, or `uid` is not empty and not the catalog's;
+  // InvalidArgument as Create, and if anything else differs. Encoders are
+  // stored first, all at once: if storing the schema fails, the encoders may
+  // already be the new ones.
+  absl::Status Update(absl::string_view name, const CatalogSchema& schema,
                       std::vector<FieldEncoder> encoders,
                       absl::string_view uid = "");
 

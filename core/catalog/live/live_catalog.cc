@@ -230,6 +230,22 @@ absl::Status LiveCatalog::VisitStored(
   });
 }
 
+absl::Status LiveCatalog::VisitExisting(
+    std::span<const std::string> ids,
+    absl::FunctionRef<bool(StoredItem item)> visit) const {
+  bool goes_on = true;
+  const std::vector<absl::string_view> views(ids.begin(), ids.end());
+  absl::Status status = ReadStore([&](const CatalogStore& store) {
+    return store.Get(
+        views,
+        [&](std::size_t, std::optional<StoredItem> item) -> absl::Status {
+          if (item) goes_on = visit(*std::move(item));
+          return goes_on ? absl::OkStatus() : absl::CancelledError();
+        });
+  });
+  return goes_on ? status : absl::OkStatus();
+}
+
 absl::Status LiveCatalog::VisitStoredAfter(
     absl::string_view after,
     absl::FunctionRef<bool(StoredItem item)> visit) const {
@@ -281,9 +297,9 @@ void LiveCatalog::RaiseKeyLimits() {
   }
 }
 
-absl::Status LiveCatalog::SetDefaults(
-    const std::vector<KeyFieldSchema>& key_fields,
-    std::vector<NamedModel> models, absl::FunctionRef<absl::Status()> store) {
+absl::Status LiveCatalog::UpdateSchema(
+    const CatalogSchema& wanted, std::vector<NamedModel> models,
+    absl::FunctionRef<absl::Status()> store) {
   std::vector<NamedModel> accepted = models;
   {
     // Lowers the limit first, so that no write slips through while keys are
@@ -318,18 +334,21 @@ absl::Status LiveCatalog::SetDefaults(
   }
   ATTENDANT_RETURN_IF_ERROR(CheckKeys(*now, models));
   auto schema = std::make_shared<CatalogSchema>(*now->schema);
-  for (std::size_t f = 0; f < key_fields.size(); ++f) {
-    schema->key_fields[f].TakeDefaults(key_fields[f]);
+  for (std::size_t f = 0; f < wanted.key_fields.size(); ++f) {
+    schema->key_fields[f].TakeDefaults(wanted.key_fields[f]);
   }
+  schema->attributes = wanted.attributes;
   ATTENDANT_RETURN_IF_ERROR(store());
   stored = true;
   MutexLock lock(&mutex_);
   try {
+    // Before anybody can write an item with further attributes.
+    if (store_ != nullptr) store_->AdoptSchema(schema);
     // Also covers keys written meanwhile, so it cannot be done earlier.
-    PublishDefaults(std::move(schema), std::move(models));
+    PublishSchema(std::move(schema), std::move(models));
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError(
-        "out of memory for the new defaults, which are stored: set them again");
+        "out of memory for the change, which is stored: ask for it again");
   }
   return absl::OkStatus();
 }
@@ -355,8 +374,8 @@ absl::Status LiveCatalog::NoteActiveModel(std::size_t field,
   return store_->PutActiveModel(name, model);
 }
 
-void LiveCatalog::PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
-                                  std::vector<NamedModel> models) {
+void LiveCatalog::PublishSchema(std::shared_ptr<const CatalogSchema> schema,
+                                std::vector<NamedModel> models) {
   auto next = std::make_shared<Snapshot>(*current_);
   next->schema = std::move(schema);
   for (std::size_t f = 0; f < models.size(); ++f) {

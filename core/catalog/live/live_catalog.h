@@ -196,6 +196,11 @@ class LiveCatalog {
   absl::Status VisitStored(
       std::span<const std::string> ids,
       absl::FunctionRef<absl::Status(StoredItem item)> visit) const;
+  // Calls `visit` for each of these items that exists, in the order of `ids`,
+  // until it returns false. Reads one state, as VisitStored.
+  absl::Status VisitExisting(
+      std::span<const std::string> ids,
+      absl::FunctionRef<bool(StoredItem item)> visit) const;
   // Calls `visit` for items ordered by id, starting after `after`, until it
   // returns false. Reads one state, as VisitStored.
   absl::Status VisitStoredAfter(
@@ -208,17 +213,18 @@ class LiveCatalog {
   absl::Status Checkpoint(const std::string& directory) const;
 
   // Adopts temperature, combine_kind, index_kind, keys_on_disk and model of
-  // each field after `store` has made them durable. Keys of another model are
-  // computed in the background, and the model is swapped in when all exist;
-  // until then the previous model answers and stays the store's active model.
-  // While `store` runs, writes must satisfy the limits of both models.
-  // InvalidArgument if a model is not certain to compute finite keys from all
-  // existing ones; errors of `store`. After an error nothing has changed except
-  // what `store` did. The same holds if memory runs out after `store`; writes
-  // must then satisfy both limits until a restart or the next call.
-  absl::Status SetDefaults(const std::vector<KeyFieldSchema>& key_fields,
-                           std::vector<NamedModel> models,
-                           absl::FunctionRef<absl::Status()> store);
+  // each field, and the attributes, which must begin with those there are,
+  // after `store` has made them durable. Keys of another model are computed in
+  // the background, and the model is swapped in when all exist; until then the
+  // previous model answers and stays the store's active model. While `store`
+  // runs, writes must satisfy the limits of both models. InvalidArgument if a
+  // model is not certain to compute finite keys from all existing ones; errors
+  // of `store`. After an error nothing has changed except what `store` did. The
+  // same holds if memory runs out after `store`; writes must then satisfy both
+  // limits until a restart or the next call.
+  absl::Status UpdateSchema(const CatalogSchema& wanted,
+                            std::vector<NamedModel> models,
+                            absl::FunctionRef<absl::Status()> store);
   // True if the catalog answers by this model, or may do so later, even after a
   // restart. Waits for a running write.
   bool MayUse(const ModelName& model) const;
@@ -356,8 +362,8 @@ class LiveCatalog {
   absl::Status NoteActiveModel(std::size_t field, const ModelName& model)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Publishes `schema`; `models` become the wanted models.
-  void PublishDefaults(std::shared_ptr<const CatalogSchema> schema,
-                       std::vector<NamedModel> models)
+  void PublishSchema(std::shared_ptr<const CatalogSchema> schema,
+                     std::vector<NamedModel> models)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void StartSegment(Snapshot& next) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish(std::shared_ptr<Snapshot> next)

@@ -224,7 +224,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
   std::vector<const Item*> upserts;
   PendingWrite pending = NewWrite(request_id, fingerprint.value(), interrupt);
   pending.read_ids = ids;
-  pending.plan = [&](const Snapshot& /*state*/,
+  pending.plan = [&](const Snapshot& state,
                      StoreWrite& write) -> absl::StatusOr<bool> {
     mutex_.AssertHeld();
     ATTENDANT_ASSIGN_OR_RETURN(auto stored, StoredOf(*store_, ids));
@@ -243,7 +243,7 @@ absl::StatusOr<WriteOutcome> LiveCatalog::Update(
       }
       Item item = Patched(std::move(*stored[i]), patches[i]);
       absl::Status valid =
-          ValidateItem(item, *schema,
+          ValidateItem(item, *state.schema,
                        patches[i].attributes.empty() ? kMaxAttributeBytes
                                                      : most_attribute_bytes);
       if (valid.ok()) valid = CheckKeyLimits(item);

@@ -64,10 +64,12 @@ bool IsFileName(absl::string_view name) {
          !absl::StrContains(name, '/');
 }
 
-// Returns a fingerprint of everything that determines the content of segments;
-// files with another one are useless. Does not depend on where keys are kept,
-// since the files always contain them.
-std::uint64_t FingerprintOf(const Snapshot& snapshot) {
+// Returns a fingerprint of everything that determines the content of segments
+// whose rows have only the first `attribute_count` attributes; files with
+// another one are useless. Does not depend on where keys are kept, since the
+// files always contain them.
+std::uint64_t FingerprintOf(const Snapshot& snapshot,
+                            std::size_t attribute_count) {
   StringSink sink;
   sink.Put(kVersion);
   sink.PutText(snapshot.catalog_uid);
@@ -85,12 +87,21 @@ std::uint64_t FingerprintOf(const Snapshot& snapshot) {
     sink.Put(name.version);
   }
   sink.Put(schema.value_dim);
-  for (const AttributeSchema& attribute : schema.attributes) {
-    sink.PutText(attribute.name);
-    sink.Put(attribute.type);
+  for (std::size_t a = 0; a < attribute_count; ++a) {
+    sink.PutText(schema.attributes[a].name);
+    sink.Put(schema.attributes[a].type);
   }
   const std::string bytes = sink.Take();
   return XXH3_64bits(bytes.data(), bytes.size());
+}
+
+// True for the fingerprint of the snapshot, now or before its last attributes
+// were added.
+bool IsFingerprintOf(const Snapshot& snapshot, std::uint64_t fingerprint) {
+  for (std::size_t count = snapshot.schema->attributes.size() + 1; count > 0;) {
+    if (FingerprintOf(snapshot, --count) == fingerprint) return true;
+  }
+  return false;
 }
 
 // True for a segment that has a file or should have one, that is, has an index
@@ -272,7 +283,7 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> SegmentFiles::Read(
     absl::string_view manifest, const Snapshot& empty,
     ScratchFiles* key_files) {
   StringSource source(manifest);
-  if (source.Get<std::uint64_t>() != FingerprintOf(empty)) return std::nullopt;
+  if (!IsFingerprintOf(empty, source.Get<std::uint64_t>())) return std::nullopt;
   Loaded loaded;
   loaded.sequence = source.Get<std::int64_t>();
   last_number_ = std::max(last_number_, source.Get<std::int64_t>());
@@ -465,7 +476,7 @@ absl::Status SegmentFiles::Save(const Snapshot& snapshot, std::int64_t sequence,
     return training_ids.count(file.id) == 0;
   });
   StringSink manifest;
-  manifest.Put(FingerprintOf(snapshot));
+  manifest.Put(FingerprintOf(snapshot, snapshot.schema->attributes.size()));
   manifest.Put(sequence);
   manifest.Put(last_number_);
   manifest.Put(static_cast<std::uint64_t>(training_files_.size()));

@@ -1,13 +1,12 @@
 #include "core/catalog/writes/matching_ids.h"
 
-#include <bit>
 #include <cstdint>
-#include <span>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
 #include "core/base/status.h"
 #include "core/catalog/segments/mask.h"
+#include "core/catalog/segments/matching.h"
 
 namespace attendant {
 
@@ -20,16 +19,8 @@ absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
   }
   ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
   IdViews ids;
-  for (std::size_t s = 0; s < state.segments.size(); ++s) {
-    const RowTable& rows = *state.segments[s].segment->rows;
-    const std::span<const std::uint64_t> words = masks[s].allowed->words();
-    for (std::size_t w = 0; w < words.size(); ++w) {
-      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
-        ids.push_back(rows.Id(static_cast<RowIndex>(
-            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
-      }
-    }
-  }
+  ForEachAllowed(masks, state,
+                 [&](absl::string_view id) { ids.push_back(id); });
   return ids;
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
+#include "core/base/published.h"
 #include "core/base/status.h"
 #include "core/storage/records/item_codec.h"
 #include "core/storage/records/model_codec.h"
@@ -68,7 +69,7 @@ class RocksCatalogStore : public CatalogStore {
                     std::int64_t last_order, ScratchFiles* files,
                     SegmentDirectory segments)
       : uid_(record.uid),
-        schema_(record.schema),
+        schema_(std::make_shared<const CatalogSchema>(record.schema)),
         remembered_request_count_(remembered_request_count),
         database_(std::move(database)),
         list_(list),
@@ -111,6 +112,10 @@ class RocksCatalogStore : public CatalogStore {
 
   std::int64_t sequence() const override { return database_->sequence(); }
 
+  void AdoptSchema(std::shared_ptr<const CatalogSchema> schema) override {
+    schema_.Store(std::move(schema));
+  }
+
   absl::Status Scan(
       absl::string_view after,
       absl::FunctionRef<bool(StoredItem item)> visit) const override {
@@ -120,15 +125,14 @@ class RocksCatalogStore : public CatalogStore {
     begin.push_back('\0');
     if (after.empty()) begin.pop_back();
     absl::Status damage;
-    ATTENDANT_RETURN_IF_ERROR(
-        database_->Scan(begin, EndOfTag(kItemTag),
-                        [&](absl::string_view key, absl::string_view value) {
-                          absl::StatusOr<StoredItem> item =
-                              DecodeItem(key.substr(1), value, schema_);
-                          if (item.ok()) return visit(*std::move(item));
-                          damage = item.status();
-                          return false;
-                        }));
+    ATTENDANT_RETURN_IF_ERROR(database_->Scan(
+        begin, EndOfTag(kItemTag),
+        [&](absl::string_view key, absl::string_view value) {
+          absl::StatusOr<StoredItem> item = Decode(key.substr(1), value);
+          if (item.ok()) return visit(*std::move(item));
+          damage = item.status();
+          return false;
+        }));
     return damage;
   }
 
@@ -145,8 +149,7 @@ class RocksCatalogStore : public CatalogStore {
             std::optional<absl::string_view> record) -> absl::Status {
           std::optional<StoredItem> item;
           if (record.has_value()) {
-            ATTENDANT_ASSIGN_OR_RETURN(item,
-                                       DecodeItem(ids[i], *record, schema_));
+            ATTENDANT_ASSIGN_OR_RETURN(item, Decode(ids[i], *record));
           }
           return visit(i, std::move(item));
         });
@@ -249,6 +252,13 @@ class RocksCatalogStore : public CatalogStore {
   StoreFigures figures() const override { return database_->figures(); }
 
  private:
+  // The schema is loaded after the record was read, so that it has all of the
+  // record's attributes.
+  absl::StatusOr<StoredItem> Decode(absl::string_view id,
+                                    absl::string_view record) const {
+    return DecodeItem(id, record, *schema_.Load());
+  }
+
   // Adds the uid to every write, so that another catalog's log in this place is
   // detected (see CheckOwner): sequences alone don't tell them apart.
   absl::Status Write(
@@ -358,7 +368,7 @@ class RocksCatalogStore : public CatalogStore {
   }
 
   const std::string uid_;
-  const CatalogSchema schema_;
+  Published<CatalogSchema> schema_;
   const std::int64_t remembered_request_count_;
   const std::unique_ptr<Database> database_;
   Database* const list_;  // the list of catalogs

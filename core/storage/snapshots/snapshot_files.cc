@@ -214,6 +214,7 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
                              NewDraft(IdOf(manifest)));
   const std::string database =
       absl::StrCat(draft->path(), "/", kSnapshotDatabase);
+  ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_files");
   ATTENDANT_RETURN_IF_ERROR(checkpoint(database));
   ATTENDANT_RETURN_IF_ERROR(
       WriteMetadata(files, draft->path(), record, models));

@@ -110,11 +110,12 @@ class SnapshotFiles {
   void RemoveLeftOvers();
 
   // Creates a snapshot. `checkpoint` makes a database of the directory that it
-  // is given; `models` are those that the record names. An empty name is
-  // replaced by a free one made of the time and the last write. InvalidArgument
-  // naming "name" for an invalid name; AlreadyExists with reason
-  // SNAPSHOT_EXISTS; ResourceExhausted beyond kMaxSnapshots; DataLoss if what
-  // was copied is damaged. After an error nothing is left.
+  // is given; it may change the record, which is read afterwards, except for
+  // its name and uid. `models` are those that the record names. An empty name
+  // is replaced by a free one made of the time and the last write.
+  // InvalidArgument naming "name" for an invalid name; AlreadyExists with
+  // reason SNAPSHOT_EXISTS; ResourceExhausted beyond kMaxSnapshots; DataLoss if
+  // what was copied is damaged. After an error nothing is left.
   absl::StatusOr<SnapshotManifest> Create(
       const CatalogRecord& record, const std::vector<ModelRecord>& models,
       absl::string_view name, absl::Time now,

@@ -102,11 +102,17 @@ class CatalogFixture : public ::testing::Test {
   void Delete(const std::vector<std::string>& ids) {
     ASSERT_OK(catalog_->Delete(ids, ""));
   }
+  // Returns the catalog's schema with other key fields.
+  CatalogSchema WithFields(const std::vector<KeyFieldSchema>& fields) const {
+    CatalogSchema schema = *catalog_->snapshot()->schema;
+    schema.key_fields = fields;
+    return schema;
+  }
   // Sets the defaults as if they had been stored.
   void SetDefaults(const std::vector<KeyFieldSchema>& fields,
                    std::vector<NamedModel> models) {
-    ASSERT_OK(catalog_->SetDefaults(fields, std::move(models),
-                                    [] { return absl::OkStatus(); }));
+    ASSERT_OK(catalog_->UpdateSchema(WithFields(fields), std::move(models),
+                                     [] { return absl::OkStatus(); }));
   }
   absl::StatusOr<AttendAnswer> Ask(const AttendQuery& query) {
     asked_ = catalog_->snapshot();

@@ -69,6 +69,8 @@ class FakeStore : public CatalogStore {
     return absl::OkStatus();
   }
 
+  void AdoptSchema(std::shared_ptr<const CatalogSchema>) override {}
+
   absl::Status TakeBackFailed() override {
     MutexLock lock(&disk_->mutex);
     if (disk_->take_back_throws) throw std::bad_alloc();

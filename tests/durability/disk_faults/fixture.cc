@@ -83,8 +83,8 @@ absl::Status FaultyCatalog::Write() {
 }
 
 absl::Status FaultyCatalog::WantIndex(IndexKind kind) {
-  return catalog_->SetDefaults(SchemaOf(kind).key_fields, {NamedModel()},
-                               [] { return absl::OkStatus(); });
+  return catalog_->UpdateSchema(SchemaOf(kind), {NamedModel()},
+                                [] { return absl::OkStatus(); });
 }
 
 void FaultyCatalog::ExpectAcknowledged() {

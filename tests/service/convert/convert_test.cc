@@ -300,7 +300,7 @@ TEST(ConvertSchemaTest, EncoderFitsItsKeyField) {
       "text_encoders[1].projection_float32_le", "got 5 bytes");
 }
 
-TEST(UpdatedKeyFieldsTest, ChangesOnlyWhatTheMaskNames) {
+TEST(UpdatedSchemaTest, ChangesOnlyWhatTheMaskNames) {
   const auto request = Parse<v1::UpdateCatalogRequest>(R"pb(
     key_fields {
       name: "image"
@@ -311,43 +311,42 @@ TEST(UpdatedKeyFieldsTest, ChangesOnlyWhatTheMaskNames) {
     }
     update_mask { paths: "temperature" paths: "index_kind" }
   )pb");
-  ASSERT_OK_AND_ASSIGN(const auto fields,
-                       UpdatedKeyFields(request, ShopSchema().key_fields));
+  ASSERT_OK_AND_ASSIGN(const CatalogSchema schema,
+                       UpdatedSchema(request, ShopSchema()));
   CatalogSchema expected = ShopSchema();
   expected.key_fields[1].temperature = 0.5;
   expected.key_fields[1].index_kind = IndexKind::kFlat;
-  EXPECT_EQ(fields, expected.key_fields);
+  EXPECT_EQ(schema, expected);
 }
 
-TEST(UpdatedKeyFieldsTest, KeysGoToDiskAndBack) {
-  std::vector<KeyFieldSchema> fields = ShopSchema().key_fields;
+TEST(UpdatedSchemaTest, KeysGoToDiskAndBack) {
+  CatalogSchema schema = ShopSchema();
   for (const bool on_disk : {true, false}) {
     auto request = Parse<v1::UpdateCatalogRequest>(
         "key_fields { name: 'image' } update_mask { paths: 'keys_on_disk' }");
     request.mutable_key_fields(0)->set_keys_on_disk(on_disk);
-    ASSERT_OK_AND_ASSIGN(fields, UpdatedKeyFields(request, fields));
-    EXPECT_EQ(fields[1].keys_on_disk, on_disk);
-    EXPECT_FALSE(fields[0].keys_on_disk);
+    ASSERT_OK_AND_ASSIGN(schema, UpdatedSchema(request, schema));
+    EXPECT_EQ(schema.key_fields[1].keys_on_disk, on_disk);
+    EXPECT_FALSE(schema.key_fields[0].keys_on_disk);
   }
 }
 
-TEST(UpdatedKeyFieldsTest, NamedButUnsetGoesBackToTheDefault) {
-  std::vector<KeyFieldSchema> fields = ShopSchema().key_fields;
-  fields[0].combine_kind = CombineKind::kUnit;
-  fields[0].index_kind = IndexKind::kIvf;
+TEST(UpdatedSchemaTest, NamedButUnsetGoesBackToTheDefault) {
+  CatalogSchema schema = ShopSchema();
+  schema.key_fields[0].combine_kind = CombineKind::kUnit;
+  schema.key_fields[0].index_kind = IndexKind::kIvf;
   ASSERT_OK_AND_ASSIGN(
       const auto updated,
-      UpdatedKeyFields(Parse<v1::UpdateCatalogRequest>(
-                           "key_fields { name: 'title' } update_mask { "
-                           "paths: 'combine_kind' paths: 'index_kind' }"),
-                       fields));
-  EXPECT_EQ(updated, ShopSchema().key_fields);
+      UpdatedSchema(Parse<v1::UpdateCatalogRequest>(
+                        "key_fields { name: 'title' } update_mask { "
+                        "paths: 'combine_kind' paths: 'index_kind' }"),
+                    schema));
+  EXPECT_EQ(updated, ShopSchema());
 }
 
-TEST(UpdatedKeyFieldsTest, NamesWhatIsWrong) {
+TEST(UpdatedSchemaTest, NamesWhatIsWrong) {
   const auto status = [](const std::string& text) {
-    return UpdatedKeyFields(Parse<v1::UpdateCatalogRequest>(text),
-                            ShopSchema().key_fields)
+    return UpdatedSchema(Parse<v1::UpdateCatalogRequest>(text), ShopSchema())
         .status();
   };
   ExpectInvalid(status("key_fields { name: 'title' }"), "update_mask",

@@ -1,10 +1,13 @@
 // Catalogs over gRPC.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"
 
@@ -12,6 +15,7 @@ namespace attendant {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 using ServerTest = ServerFixture;
@@ -93,6 +97,76 @@ TEST_F(ServerTest, CatalogIsDescribedUpdatedAndDeleted) {
   grpc::ClientContext again;
   EXPECT_EQ(catalog_stub_->GetCatalog(&again, name, &got).error_code(),
             grpc::StatusCode::NOT_FOUND);
+}
+
+TEST_F(ServerTest, AttributesMayBeAddedLater) {
+  CreateShop();
+  const auto request = Parse<v1::UpdateCatalogRequest>(
+      "name: 'shop' new_attributes { name: 'sold' type: ATTRIBUTE_TYPE_INT64 } "
+      "new_attributes { name: 'price' type: ATTRIBUTE_TYPE_DOUBLE }");
+  // The second time changes nothing.
+  for (int i = 0; i < 2; ++i) {
+    v1::UpdateCatalogResponse updated;
+    const grpc::Status status = UpdateCatalog(request, &updated);
+    ASSERT_TRUE(status.ok()) << status.error_message();
+    const auto& attributes = updated.catalog().schema().attributes();
+    ASSERT_EQ(attributes.size(), 3);
+    EXPECT_EQ(attributes[2].name(), "sold");
+    EXPECT_EQ(attributes[2].type(), v1::ATTRIBUTE_TYPE_INT64);
+  }
+  v1::AttendRequest sold = Query("shop");
+  sold.set_filter("sold >= 7");
+  EXPECT_THAT(Answer(sold).items(), IsEmpty());
+  grpc::ClientContext context;
+  v1::BatchUpdateItemsResponse updated;
+  ASSERT_TRUE(item_stub_
+                  ->BatchUpdateItems(
+                      &context,
+                      Parse<v1::BatchUpdateItemsRequest>(
+                          "catalog: 'shop' items { id: 'b' attributes { key: "
+                          "'sold' value { int64_value: 8 } } }"),
+                      &updated)
+                  .ok());
+  const v1::AttendResponse answer = Answer(sold);
+  ASSERT_EQ(answer.items_size(), 1);
+  EXPECT_EQ(answer.items(0).id(), "b");
+}
+
+TEST_F(ServerTest, AttributesThatCanNotBeAddedAreNamed) {
+  CreateShop();
+  const auto refuse = [&](const std::string& fields, const std::string& field,
+                          const std::string& message,
+                          grpc::StatusCode code =
+                              grpc::StatusCode::INVALID_ARGUMENT) {
+    v1::UpdateCatalogRequest request;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("name: 'shop' ", fields), &request));
+    const grpc::Status status = UpdateCatalog(request);
+    EXPECT_EQ(status.error_code(), code);
+    EXPECT_EQ(FieldIn(DetailsOf(status)), field);
+    EXPECT_THAT(status.error_message(), HasSubstr(message));
+  };
+  refuse("", "key_fields", "key_fields or text_encoders to change, or new");
+  refuse("new_attributes { name: 'sold' }", "new_attributes[0].type", "UNSPEC");
+  refuse("new_attributes { name: 'Sold' type: ATTRIBUTE_TYPE_BOOL }",
+         "new_attributes[0].name", "\"Sold\"");
+  refuse(
+      "new_attributes { name: 'sold' type: ATTRIBUTE_TYPE_BOOL } "
+      "new_attributes { name: 'price' type: ATTRIBUTE_TYPE_INT64 }",
+      "new_attributes[1].type",
+      "got an int64, want a double, as 'price' is declared");
+  refuse(
+      "new_attributes { name: 'sold' type: ATTRIBUTE_TYPE_BOOL } "
+      "new_attributes { name: 'sold' type: ATTRIBUTE_TYPE_INT64 }",
+      "new_attributes[1].type", "as 'sold' is declared");
+  std::string many;
+  for (int i = 0; i < 255; ++i) {
+    absl::StrAppend(&many, "new_attributes { name: 'a", i,
+                    "' type: ATTRIBUTE_TYPE_BOOL } ");
+  }
+  refuse(many, "new_attributes", "got 257 attributes of the catalog",
+         grpc::StatusCode::RESOURCE_EXHAUSTED);
+  EXPECT_EQ(Describe("shop").schema().attributes_size(), 2);
 }
 
 }  // namespace

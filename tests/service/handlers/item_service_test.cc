@@ -2,9 +2,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
 #include "tests/support/parse_proto.h"
@@ -63,6 +66,99 @@ TEST_F(ServerTest, ItemsAreListedByIdInPages) {
     request.set_page_token(page.next_page_token());
   } while (!request.page_token().empty());
   EXPECT_THAT(ids, ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ServerTest, AFilterChoosesWhatIsListed) {
+  CreateShop();
+  auto request = Parse<v1::ListItemsRequest>(
+      "catalog: 'shop' page_size: 1 filter: 'price > 1'");
+  std::vector<std::string> ids;
+  do {
+    v1::ListItemsResponse page;
+    ASSERT_TRUE(List(request, &page).ok());
+    EXPECT_EQ(page.total_count(), 2);
+    for (const auto& item : page.items()) {
+      ids.push_back(item.id());
+      EXPECT_EQ(item.keys_size(), 1);
+      EXPECT_EQ(item.sequence(), 1);
+    }
+    request.set_page_token(page.next_page_token());
+  } while (!request.page_token().empty());
+  EXPECT_THAT(ids, ElementsAre("a", "b"));
+
+  v1::ListItemsResponse page;
+  request = Parse<v1::ListItemsRequest>(
+      "catalog: 'shop' filter_expression { negation { comparison { "
+      "attribute: 'price' kind: COMPARISON_KIND_GREATER value { double_value: "
+      "2 } } } }");
+  ASSERT_TRUE(List(request, &page).ok());
+  ASSERT_EQ(page.items_size(), 2);
+  EXPECT_EQ(page.items(0).id(), "a");
+  EXPECT_EQ(page.items(1).id(), "c");
+  EXPECT_EQ(page.total_count(), 2);
+  ASSERT_TRUE(
+      List(Parse<v1::ListItemsRequest>("catalog: 'shop' filter: 'price > 9'"),
+           &page)
+          .ok());
+  EXPECT_EQ(page.items_size(), 0);
+  EXPECT_EQ(page.next_page_token(), "");
+  ASSERT_TRUE(List(Parse<v1::ListItemsRequest>("catalog: 'shop'"), &page).ok());
+  EXPECT_EQ(page.total_count(), 3);
+}
+
+// An item is read after the filter was evaluated, and may have changed between.
+TEST_F(ServerTest, ListedItemsMatchWhileOthersWrite) {
+  CreateShop();
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    auto request = Parse<v1::BatchUpdateItemsRequest>("catalog: 'shop'");
+    for (const char* id : {"a", "b", "c"}) request.add_items()->set_id(id);
+    for (int i = 0; !done; ++i) {
+      for (v1::Item& item : *request.mutable_items()) {
+        (*item.mutable_attributes())["price"].set_double_value(i % 2);
+      }
+      grpc::ClientContext context;
+      v1::BatchUpdateItemsResponse response;
+      EXPECT_TRUE(
+          item_stub_->BatchUpdateItems(&context, request, &response).ok());
+    }
+  });
+  const auto request =
+      Parse<v1::ListItemsRequest>("catalog: 'shop' filter: 'price = 1'");
+  std::int64_t count = 0;
+  const SteadyTime give_up = SteadyAfter(absl::Minutes(1));
+  for (int i = 0; (i < 2000 || count == 0) && SteadyNow() < give_up; ++i) {
+    v1::ListItemsResponse page;
+    EXPECT_TRUE(List(request, &page).ok());
+    for (const v1::Item& item : page.items()) {
+      EXPECT_EQ(item.attributes().at("price").double_value(), 1);
+    }
+    count += page.items_size();
+  }
+  done = true;
+  writer.join();
+  EXPECT_GT(count, 0);
+}
+
+TEST_F(ServerTest, AListingsFilterIsCheckedAndStaysTheSame) {
+  CreateShop();
+  const auto refuse = [&](const v1::ListItemsRequest& request,
+                          const std::string& field) {
+    const grpc::Status status = List(request);
+    EXPECT_EQ(status.error_code(), grpc::StatusCode::INVALID_ARGUMENT);
+    EXPECT_EQ(FieldIn(DetailsOf(status)), field);
+  };
+  auto request = Parse<v1::ListItemsRequest>(
+      "catalog: 'shop' page_size: 1 filter: 'size > 1'");
+  refuse(request, "filter");
+  request.set_filter("price > 1");
+  v1::ListItemsResponse page;
+  ASSERT_TRUE(List(request, &page).ok());
+  request.set_page_token(page.next_page_token());
+  request.set_filter("price > 2");
+  refuse(request, "page_token");
+  request.clear_filter();
+  refuse(request, "page_token");
 }
 
 TEST_F(ServerTest, PageEndsBeforeItOutgrowsAMessage) {

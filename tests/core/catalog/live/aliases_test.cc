@@ -122,7 +122,7 @@ TEST_F(AliasesTest, UpdatesReachTheCatalog) {
   ASSERT_OK(set_->SetAlias("shop", "blue", std::nullopt));
   CatalogSchema schema = OneFieldSchema(2);
   schema.key_fields[0].temperature = 3;
-  ASSERT_OK(set_->Update("shop", schema.key_fields, {}));
+  ASSERT_OK(set_->Update("shop", schema, {}));
   Open();
   ASSERT_OK_AND_ASSIGN(const auto blue, set_->Get("blue"));
   EXPECT_EQ(blue->record().schema.key_fields[0].temperature, 3);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/base/fail_point.h"
 #include "core/catalog/query/attend.h"
+#include "core/catalog/segments/mask.h"
 #include "tests/core/catalog/catalog_fixture.h"
 #include "tests/support/stored_items.h"
 
@@ -18,6 +19,7 @@ namespace attendant {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 class CatalogSetTest : public ::testing::Test {
  protected:
@@ -42,6 +44,11 @@ class CatalogSetTest : public ::testing::Test {
   std::string directory_;
   std::unique_ptr<CatalogSet> set_;
 };
+
+std::vector<Item> ItemsOf(const LiveCatalog& catalog) {
+  const std::vector<StoredItem> items = *StoredItems(catalog, "", 100);
+  return {items.begin(), items.end()};
+}
 
 TextEncoder MakeEncoder(std::int64_t dim) {
   TextEncoderParts parts;
@@ -95,7 +102,7 @@ TEST_F(CatalogSetTest, CreateAgainIsOkOnlyWithTheSameSchema) {
   refuses(other, "it has no key field 'else'");
   other = OneFieldSchema(2);
   other.attributes = {{.name = "price"}};
-  refuses(other, "it has no attribute 'price'");
+  refuses(other, "it has no attribute 'price', which UpdateCatalog could add");
   other.attributes.clear();
   other.value_dim = 7;
   refuses(other, absl::StrCat("its values have ", OneFieldSchema(2).value_dim,
@@ -129,7 +136,7 @@ TEST_F(CatalogSetTest, AModelMakesKeysThatIndexesCanHold) {
   ASSERT_OK(set_->Create("plain", schema, {}));
   schema.key_fields[0].model.name = "long";
   EXPECT_THAT(set_->Create("shop", schema, {}), refused);
-  EXPECT_THAT(set_->Update("plain", schema.key_fields, {}), refused);
+  EXPECT_THAT(set_->Update("plain", schema, {}), refused);
 }
 
 // Repeatedly creating a catalog that is refused must not fill the disk.
@@ -173,21 +180,67 @@ TEST_F(CatalogSetTest, ListsByNameFromTheOneAfter) {
 
 TEST_F(CatalogSetTest, UpdateChangesDefaultsForGood) {
   ASSERT_OK(set_->Create("shop", OneFieldSchema(2), {}));
-  std::vector<KeyFieldSchema> fields = OneFieldSchema(2).key_fields;
-  fields[0].temperature = 0.5;
-  ASSERT_OK(set_->Update("shop", fields, {}));
+  CatalogSchema schema = OneFieldSchema(2);
+  KeyFieldSchema& field = schema.key_fields[0];
+  field.temperature = 0.5;
+  ASSERT_OK(set_->Update("shop", schema, {}));
   Open();
   ASSERT_OK_AND_ASSIGN(const auto catalog, set_->Get("shop"));
   EXPECT_EQ(catalog->record().schema.key_fields[0].temperature, 0.5);
-  fields[0].temperature = -1;
+  field.temperature = -1;
   EXPECT_THAT(
-      set_->Update("shop", fields, {}),
+      set_->Update("shop", schema, {}),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("temperature")));
-  fields[0].temperature = 1;
-  fields[0].dim = 3;
-  EXPECT_THAT(set_->Update("shop", fields, {}),
+  field.temperature = 1;
+  field.dim = 3;
+  EXPECT_THAT(set_->Update("shop", schema, {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("fixed at creation")));
+}
+
+TEST_F(CatalogSetTest, UpdateAddsAttributesForGood) {
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.attributes = {{"price", AttributeType::kDouble}};
+  ASSERT_OK(set_->Create("shop", schema, {}));
+  Item before = MakeItem("before", {1, 2});
+  before.attributes = {{0, 2.5}};
+  {
+    ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+    ASSERT_OK(shop->Upsert(std::vector{before}, ""));
+  }
+  const CatalogSchema fewer = schema;
+  schema.attributes.push_back({"color", AttributeType::kString});
+  schema.attributes.push_back({"sold", AttributeType::kInt64});
+  ASSERT_OK(set_->Update("shop", schema, {}));
+  Item after = MakeItem("after", {3, 4});
+  after.attributes = {{1, std::string("red")}, {2, std::int64_t{7}}};
+  const Filter red = Filter::Compare("color", ComparisonKind::kEqual,
+                                     AttributeValue(std::string("red")));
+  for (const bool restarts : {false, true}) {
+    SCOPED_TRACE(restarts);
+    if (restarts) Open();
+    ASSERT_OK_AND_ASSIGN(const auto shop, set_->Get("shop"));
+    EXPECT_EQ(shop->record().schema, schema);
+    if (!restarts) {
+      ASSERT_OK(shop->Upsert(std::vector{after}, ""));
+    }
+    EXPECT_THAT(ItemsOf(*shop), UnorderedElementsAre(before, after));
+    ASSERT_OK_AND_ASSIGN(const std::int64_t count,
+                         CountMatching(*shop->snapshot(), red));
+    EXPECT_EQ(count, 1);
+  }
+  EXPECT_THAT(set_->Update("shop", fewer, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("an attribute 'color' too")));
+  CatalogSchema other = schema;
+  other.attributes[1].type = AttributeType::kInt64;
+  EXPECT_THAT(set_->Update("shop", other, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("its attribute 'color' has another place or "
+                                 "type")));
+  EXPECT_THAT(set_->Create("shop", fewer, {}),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("an attribute 'color' too")));
 }
 
 TEST_F(CatalogSetTest, RefusesTemperaturesThatNoQueryCouldHave) {
@@ -199,7 +252,7 @@ TEST_F(CatalogSetTest, RefusesTemperaturesThatNoQueryCouldHave) {
                                   HasSubstr("want at least 2.93")));
     EXPECT_EQ(FieldOf(refused), "schema.key_fields[0].temperature");
     ASSERT_OK(set_->Create("other", OneFieldSchema(2), {}));
-    EXPECT_EQ(set_->Update("other", schema.key_fields, {}), refused);
+    EXPECT_EQ(set_->Update("other", schema, {}), refused);
   }
   CatalogSchema schema = OneFieldSchema(2);
   schema.key_fields[0].temperature = 2.94e-39;
@@ -320,7 +373,7 @@ TEST_F(CatalogSetTest, NothingWaitsForADeleteThatWaits) {
   });
   while (set_->Get("shop").ok()) std::this_thread::yield();
   EXPECT_OK(set_->Create("other", OneFieldSchema(2), {}));
-  EXPECT_OK(set_->Update("other", OneFieldSchema(2).key_fields, {}));
+  EXPECT_OK(set_->Update("other", OneFieldSchema(2), {}));
   EXPECT_OK(set_->SetAlias("window", "other", std::nullopt));
   EXPECT_THAT(set_->Delete("shop"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("shop")));

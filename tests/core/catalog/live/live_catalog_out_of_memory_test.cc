@@ -25,8 +25,8 @@ TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
       std::make_shared<const AttentionModel>(AttentionModel{heads}),
       /*key_limit=*/1};
   const CatalogSchema schema = OneFieldSchema(1);
-  std::vector<KeyFieldSchema> fields = schema.key_fields;
-  fields[0].model = wanted.name;
+  CatalogSchema changed = schema;
+  changed.key_fields[0].model = wanted.name;
   bool befell = true;
   for (int nth = 1; befell; ++nth) {
     SCOPED_TRACE(nth);
@@ -37,7 +37,7 @@ TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
     bool stored = false;
     absl::Status status = absl::ResourceExhaustedError("thrown");
     befell = WithoutMemoryAt(nth, [&] {
-      status = catalog_->SetDefaults(fields, models, [&] {
+      status = catalog_->UpdateSchema(changed, models, [&] {
         stored = true;
         return absl::OkStatus();
       });
@@ -51,8 +51,8 @@ TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
               status.ok() ? wanted.name : ModelName());
     EXPECT_TRUE(!status.ok() || stored);
     if (!stored) continue;
-    EXPECT_OK(
-        catalog_->SetDefaults(fields, models, [] { return absl::OkStatus(); }));
+    EXPECT_OK(catalog_->UpdateSchema(changed, models,
+                                     [] { return absl::OkStatus(); }));
     EXPECT_EQ(catalog_->record().schema.key_fields[0].model, wanted.name);
   }
 }

@@ -291,8 +291,8 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
     EXPECT_EQ(answer.eligible_count, 2000);
   };
   Open(kNoRoom);
-  field.model = {"text", 2};
-  ASSERT_OK(set_->Update("shop", {field}, {}));
+  schema.key_fields[0].model = {"text", 2};
+  ASSERT_OK(set_->Update("shop", schema, {}));
   for (int restarts = 0; restarts < 3; ++restarts) {
     SCOPED_TRACE(restarts);
     if (restarts > 0) Open(kNoRoom);

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/base/fail_point.h"
 #include "core/base/status.h"
 #include "core/base/status_details.h"
 #include "core/catalog/live/catalog_set.h"
@@ -210,6 +211,23 @@ TEST_F(StoredSnapshotsTest, HoldsAllThatWasAcknowledgedWhileWritesGoOn) {
   ASSERT_OK_AND_ASSIGN(const auto old, Restore("s2", "old"));
   const std::vector<Item> items = ItemsOf(*old);
   EXPECT_EQ(items, MakeItems(0, static_cast<int>(items.size())));
+}
+
+TEST_F(StoredSnapshotsTest, HoldsAttributesThatAreAddedWhileItIsTaken) {
+  ASSERT_OK(ArmFailPoint("snapshot.before_files=wait"));
+  std::thread taking([this] { Take("now"); });
+  while (WaitingAtFailPoints() == 0) std::this_thread::yield();
+  CatalogSchema schema = OneFieldSchema(2);
+  schema.attributes = {{"sold", AttributeType::kInt64}};
+  EXPECT_OK(set_->Update("shop", schema, {}));
+  Item item = MakeItem("new", {1, 2});
+  item.attributes = {{0, std::int64_t{7}}};
+  EXPECT_OK(shop_->Upsert(std::vector{item}, ""));
+  ASSERT_OK(ArmFailPoint(""));
+  taking.join();
+  ASSERT_OK_AND_ASSIGN(const auto restored, Restore("now", "other"));
+  EXPECT_EQ(restored->record().schema, schema);
+  EXPECT_EQ(ItemsOf(*restored), ItemsOf(*shop_));
 }
 
 TEST_F(StoredSnapshotsTest, NamesAreChosenOrChecked) {

@@ -74,11 +74,11 @@ TEST_F(ModelHeadsTest, TheStoreKnowsAnotherModelBeforeItAnswers) {
   const auto full =
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("disk"));
   set_disk(absl::ResourceExhaustedError("the disk is full"));
-  EXPECT_THAT(catalog_->SetDefaults(fields, {next},
-                                    []() -> absl::Status {
-                                      ADD_FAILURE() << "stored";
-                                      return absl::OkStatus();
-                                    }),
+  EXPECT_THAT(catalog_->UpdateSchema(WithFields(fields), {next},
+                                     []() -> absl::Status {
+                                       ADD_FAILURE() << "stored";
+                                       return absl::OkStatus();
+                                     }),
               full);
   EXPECT_EQ(stored(), std::nullopt);
   set_disk(absl::OkStatus());
@@ -176,10 +176,11 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   const NamedModel next = Named(huge, 2);
   std::vector<KeyFieldSchema> fields = schema_.key_fields;
   fields[0].model = next.name;
-  EXPECT_THAT(catalog_->SetDefaults(
-                  fields, {next}, [] { return absl::InternalError("stored"); }),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("key_fields[0].model")));
+  EXPECT_THAT(
+      catalog_->UpdateSchema(WithFields(fields), {next},
+                             [] { return absl::InternalError("stored"); }),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("key_fields[0].model")));
   Delete({"great"});
   Upsert(
       {MakeItem("great", {limit, -limit, limit, -limit}, {1, 1, 1, 1, 1, 1})});
@@ -188,8 +189,8 @@ TEST_F(ModelHeadsTest, KeysThatTheModelWouldMakeInfiniteAreRefused) {
   // longer if storing fails.
   const std::vector<Item> greatest = {
       MakeItem("great", {limit, 0, 0, 0}, {1, 1, 1, 1, 1, 1})};
-  EXPECT_THAT(catalog_->SetDefaults(
-                  fields, {next},
+  EXPECT_THAT(catalog_->UpdateSchema(
+                  WithFields(fields), {next},
                   [&]() -> absl::Status {
                     EXPECT_THAT(catalog_->Upsert(greatest, ""),
                                 StatusIs(absl::StatusCode::kInvalidArgument,
@@ -218,10 +219,11 @@ TEST_F(ModelHeadsTest, TheIndexOfNormalisedKeysHidesNoGreatOnes) {
   const NamedModel next = Named(large);
   std::vector<KeyFieldSchema> fields = schema_.key_fields;
   fields[0].model = next.name;
-  EXPECT_THAT(catalog_->SetDefaults(
-                  fields, {next}, [] { return absl::InternalError("stored"); }),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("the key of item 'item7'")));
+  EXPECT_THAT(
+      catalog_->UpdateSchema(WithFields(fields), {next},
+                             [] { return absl::InternalError("stored"); }),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("the key of item 'item7'")));
   Delete({"item7"});
   SetDefaults(fields, {next});
   catalog_->AwaitIndexes();
@@ -240,7 +242,7 @@ TEST_F(ModelHeadsTest, AModelOutOfUseLimitsNoKeys) {
   for (const NamedModel& model : {other, model_}) {
     std::vector<KeyFieldSchema> fields = schema_.key_fields;
     fields[0].model = model.name;
-    ASSERT_OK(catalog_->SetDefaults(fields, {model}, [&] {
+    ASSERT_OK(catalog_->UpdateSchema(WithFields(fields), {model}, [&] {
       EXPECT_FALSE(catalog_->Upsert(great, "").ok());
       return absl::OkStatus();
     }));

@@ -97,10 +97,13 @@ class SegmentFilesTest : public ::testing::Test {
     for (int d = 0; d < record_.schema.value_dim; ++d) {
       item.value.push_back(normal(random_));
     }
-    if (record_.schema.attributes.size() == 3) {
+    if (record_.schema.attributes.size() >= 3) {
       item.attributes.emplace_back(0, "name of " + id);
       if (random_() % 2 == 0) item.attributes.emplace_back(1, normal(random_));
       item.attributes.emplace_back(2, std::vector<std::string>{"a", id});
+    }
+    if (record_.schema.attributes.size() > 3) {
+      item.attributes.emplace_back(3, std::int64_t{7});
     }
     if (random_() % 7 == 0) item.opaque_value = std::string("\0x", 2) + id;
     return item;
@@ -435,6 +438,26 @@ TEST_F(SegmentFilesTest, AModelOfTheQueryAloneMakesNoFileUseless) {
     EXPECT_EQ(catalog_->recovery().segment_count, 1) << version;
     EXPECT_EQ(catalog_->recovery().row_count, 2500) << version;
   }
+}
+
+TEST_F(SegmentFilesTest, AttributesAddedSinceMakeNoFileUseless) {
+  Open(RichSchema());
+  Write("a", 2500);
+  catalog_->AwaitIndexes();
+  ASSERT_OK(catalog_->save_status());
+  record_.schema.attributes.push_back({"sold", AttributeType::kInt64});
+  ASSERT_OK(catalog_->UpdateSchema(record_.schema, models_,
+                                   [&] { return store_->Put(record_); }));
+  Write("b", 10);
+  ExpectAll("before a restart");
+  Restart();
+  ASSERT_OK(catalog_->recovery().files_not_used);
+  EXPECT_EQ(catalog_->recovery().segment_count, 1);
+  ExpectAll("after it");
+  // Another list of attributes never was this catalog's.
+  record_.schema.attributes[0].name = "title";
+  Restart();
+  EXPECT_EQ(catalog_->recovery().segment_count, 0);
 }
 
 TEST_F(SegmentFilesTest, KeysOnDiskComeBack) {

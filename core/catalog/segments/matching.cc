@@ -1,0 +1,66 @@
+#include "core/catalog/segments/matching.h"
+
+#include <algorithm>
+#include <bit>
+#include <span>
+
+#include "core/base/bitmap.h"
+#include "core/base/status.h"
+#include "core/catalog/filter/evaluate_filter.h"
+#include "core/catalog/rows/row_table.h"
+
+namespace attendant {
+
+void ForEachAllowed(const Masks& masks, const Snapshot& state,
+                    absl::FunctionRef<void(absl::string_view id)> visit) {
+  for (std::size_t s = 0; s < state.segments.size(); ++s) {
+    const RowTable& rows = *state.segments[s].segment->rows;
+    const std::span<const std::uint64_t> words = masks[s].allowed->words();
+    for (std::size_t w = 0; w < words.size(); ++w) {
+      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
+        visit(rows.Id(static_cast<RowIndex>(
+            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
+      }
+    }
+  }
+}
+
+absl::StatusOr<MatchingPage> FindMatchingPage(const Snapshot& state,
+                                              const Filter& filter,
+                                              absl::string_view after,
+                                              std::size_t most,
+                                              const Interrupt& interrupt) {
+  Masks masks(state);
+  ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
+  MatchingPage page;
+  // A heap with the greatest id in front, once it is full.
+  std::vector<absl::string_view> first;
+  first.reserve(most);
+  ForEachAllowed(masks, state, [&](absl::string_view id) {
+    ++page.total_count;
+    if (id <= after) return;
+    if (first.size() < most) {
+      first.push_back(id);
+      if (first.size() == most) std::ranges::make_heap(first);
+    } else if (id < first.front()) {
+      std::ranges::pop_heap(first);
+      first.back() = id;
+      std::ranges::push_heap(first);
+    }
+  });
+  std::ranges::sort(first);
+  page.ids = {first.begin(), first.end()};
+  return page;
+}
+
+absl::StatusOr<bool> Matches(const Filter& filter, const CatalogSchema& schema,
+                             const Item& item) {
+  RowTable row(/*value_dim=*/0, /*capacity=*/1);
+  row.Append(item.id, /*value=*/{}, item.attributes, nullptr);
+  ATTENDANT_ASSIGN_OR_RETURN(
+      const Bitmap passing,
+      EvaluateFilter(filter, schema, row, /*row_end=*/1, {}, Interrupt()));
+  return passing.Test(0);
+}
+
+}  // namespace attendant
