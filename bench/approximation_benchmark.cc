@@ -33,7 +33,7 @@ Matrix Tokens(std::int64_t count, bool in_runs) {
   std::normal_distribution<float> normal;
   std::vector<std::int64_t> cluster_of(static_cast<std::size_t>(count));
   for (std::int64_t i = 0; i < count; ++i) {
-    cluster_of[static_cast<std::size_t>(i)] = i / kClusterSize;
+    cluster_of[i] = i / kClusterSize;
   }
   if (!in_runs) std::shuffle(cluster_of.begin(), cluster_of.end(), random);
   std::vector<float> centres(
@@ -44,9 +44,8 @@ Matrix Tokens(std::int64_t count, bool in_runs) {
     std::vector<float> token(kDim);
     double square = 0;
     for (std::int64_t d = 0; d < kDim; ++d) {
-      float& component = token[static_cast<std::size_t>(d)];
-      component = centres[static_cast<std::size_t>(cluster * kDim + d)] +
-                  kSpread * normal(random);
+      float& component = token[d];
+      component = centres[cluster * kDim + d] + kSpread * normal(random);
       square += double{component} * component;
     }
     for (const float component : token) {

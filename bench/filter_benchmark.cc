@@ -56,8 +56,7 @@ struct Catalog {
     for (float& component : centres) component = normal(random);
     const auto draw = [&](std::int64_t cluster, float* key) {
       for (std::int64_t d = 0; d < kDim; ++d) {
-        key[d] = centres[static_cast<std::size_t>(cluster * kDim + d)] +
-                 normal(random);
+        key[d] = centres[cluster * kDim + d] + normal(random);
       }
       const double norm = Norm({key, kDim});
       for (std::int64_t d = 0; d < kDim; ++d) {
@@ -68,7 +67,7 @@ struct Catalog {
     // below a limit.
     std::vector<std::int64_t> draws(kItemCount);
     for (std::int64_t i = 0; i < kItemCount; ++i) {
-      draws[static_cast<std::size_t>(i)] = i;
+      draws[i] = i;
     }
     std::shuffle(draws.begin(), draws.end(), random);
     auto rows = std::make_shared<RowTable>(0, kItemCount);
@@ -85,7 +84,7 @@ struct Catalog {
       }
       const std::string id = absl::StrCat("item-of-a-shop-", i);
       rows->Append(id, {},
-                   {{0, draws[static_cast<std::size_t>(i)]},
+                   {{0, draws[i]},
                     {1, cluster},
                     {2, static_cast<double>(random() % 1000)},
                     {3, absl::StrCat("color", random() % 10)},
@@ -127,7 +126,7 @@ const Catalog& TheCatalog() {
 
 AttendQuery QueryOf(std::int64_t q, const std::string& filter) {
   AttendQuery query;
-  query.query = TheCatalog().queries[static_cast<std::size_t>(q)];
+  query.query = TheCatalog().queries[q];
   query.temperature = 0.05;
   query.result_count = 100;
   query.omit_pooled_value = true;

@@ -244,7 +244,7 @@ Run RunFaissLsh(const Data& data, const faiss::IndexLSH& index,
       if (keys != nullptr) std::sort(scored.begin(), scored.end());
       scored.resize(std::min(scored.size(), std::size_t{kShortlistCount}));
       for (const auto& [_, row] : scored) {
-        run.shortlists[static_cast<std::size_t>(q)].push_back(row);
+        run.shortlists[q].push_back(row);
       }
     }
   });

@@ -58,7 +58,7 @@ double Percentile(std::vector<double> numbers, double share) {
   const auto nth = static_cast<std::ptrdiff_t>(
       share * static_cast<double>(numbers.size() - 1));
   std::nth_element(numbers.begin(), numbers.begin() + nth, numbers.end());
-  return numbers[static_cast<std::size_t>(nth)];
+  return numbers[nth];
 }
 
 void Report(const std::string& set, const Filter& filter, double temperature,
@@ -111,7 +111,7 @@ void ScoreAll(std::span<const float> query, MatrixView keys,
     }
     double sum = std::accumulate(std::begin(sums), std::end(sums), 0.0);
     for (; d < key.size(); ++d) sum += double{query[d]} * key[d];
-    similarities[static_cast<std::size_t>(r)] = sum;
+    similarities[r] = sum;
   }
 }
 
@@ -121,13 +121,12 @@ std::vector<double> Pool(const std::vector<double>& similarities,
                          double temperature) {
   double max = -std::numeric_limits<double>::infinity();
   for (const RowIndex row : rows) {
-    max = std::max(max, similarities[static_cast<std::size_t>(row)]);
+    max = std::max(max, similarities[row]);
   }
   std::vector<double> pooled(static_cast<std::size_t>(keys.dim));
   double sum = 0;
   for (const RowIndex row : rows) {
-    const double e = std::exp(
-        (similarities[static_cast<std::size_t>(row)] - max) / temperature);
+    const double e = std::exp((similarities[row] - max) / temperature);
     sum += e;
     const std::span<const float> key = keys.Row(row);
     for (std::size_t d = 0; d < pooled.size(); ++d) pooled[d] += e * key[d];

@@ -55,7 +55,7 @@ double Percentile(std::vector<double> numbers, double share) {
   const auto nth = static_cast<std::ptrdiff_t>(
       share * static_cast<double>(numbers.size() - 1));
   std::nth_element(numbers.begin(), numbers.begin() + nth, numbers.end());
-  return numbers[static_cast<std::size_t>(nth)];
+  return numbers[nth];
 }
 
 [[noreturn]] void Fail(const absl::Status& status) {
@@ -262,7 +262,7 @@ absl::Status Run(const std::string& name, const Options& options,
     ExactMass exact(similarities, rows_left.live.get(), 1);
     for (std::size_t t = 0; t < kTemperatures.size(); ++t) {
       exact.SetTemperature(kTemperatures[t]);
-      answers[t][static_cast<std::size_t>(q)].truth =
+      answers[t][q].truth =
           TrueDistance(snapshot, *index, vector, kTemperatures[t], exact);
     }
   }

@@ -48,8 +48,7 @@ struct Data {
       const auto cluster = static_cast<std::int64_t>(random() % kClusterCount);
       float* row = rows.data() + r * kDim;
       for (std::int64_t d = 0; d < kDim; ++d) {
-        row[d] = centres[static_cast<std::size_t>(cluster * kDim + d)] +
-                 normal(random);
+        row[d] = centres[cluster * kDim + d] + normal(random);
       }
       const double norm = Norm({row, kDim});
       for (std::int64_t d = 0; d < kDim; ++d) {

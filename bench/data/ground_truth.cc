@@ -73,8 +73,7 @@ void Compute(const DataSet& data, double greatest_norm, std::int64_t begin,
                                     query_floats + end * dim);
   std::vector<Scan> scans(static_cast<std::size_t>(end - begin));
   for (std::int64_t q = begin; q < end; ++q) {
-    scans[static_cast<std::size_t>(q - begin)].shift =
-        Norm(data.queries.Row(q)) * greatest_norm;
+    scans[q - begin].shift = Norm(data.queries.Row(q)) * greatest_norm;
   }
   std::vector<double> products(kBlockQueries * kBlockKeys);
   for (std::int64_t row = 0; row < data.keys.row_count(); row += kBlockKeys) {
@@ -88,14 +87,13 @@ void Compute(const DataSet& data, double greatest_norm, std::int64_t begin,
                   queries.data() + q * dim, dim, keys.data(), dim, 0,
                   products.data(), kBlockKeys);
       for (std::int64_t i = 0; i < m; ++i) {
-        scans[static_cast<std::size_t>(q + i)].Add(
-            products.data() + i * kBlockKeys, n,
-            static_cast<std::int32_t>(row));
+        scans[q + i].Add(products.data() + i * kBlockKeys, n,
+                         static_cast<std::int32_t>(row));
       }
     }
   }
   for (std::int64_t q = begin; q < end; ++q) {
-    Scan& scan = scans[static_cast<std::size_t>(q - begin)];
+    Scan& scan = scans[q - begin];
     for (std::int64_t i = kTruthCount - 1; i >= 0; --i) {
       const auto at = static_cast<std::size_t>(q * kTruthCount + i);
       tables.neighbours[at] = scan.best.top().row;

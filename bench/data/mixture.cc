@@ -25,9 +25,7 @@ class Mixture {
       const auto cluster =
           static_cast<std::int64_t>(random_() % cluster_count_);
       for (std::int64_t d = 0; d < kDim; ++d) {
-        rows[static_cast<std::size_t>(r * kDim + d)] =
-            centres_[static_cast<std::size_t>(cluster * kDim + d)] +
-            normal_(random_);
+        rows[r * kDim + d] = centres_[cluster * kDim + d] + normal_(random_);
       }
     }
     NormaliseRows(kDim, rows);

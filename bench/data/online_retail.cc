@@ -62,7 +62,7 @@ absl::StatusOr<Vectors> ReadOnlineRetail() {
   NormaliseRows(model.dim, vectors.keys);
   std::vector<std::set<std::int32_t>> histories(log.customer_ids.size());
   for (const Event& event : log.events) {
-    histories[static_cast<std::size_t>(event.customer)].insert(event.item);
+    histories[event.customer].insert(event.item);
   }
   histories.resize(std::min<std::size_t>(histories.size(), kDataQueryCount));
   for (const std::set<std::int32_t>& history : histories) {

@@ -65,8 +65,7 @@ void ExactMass::SetTemperature(double temperature) {
 }
 
 double ExactMass::WeightOf(RowIndex row) const {
-  return std::exp(similarities_[static_cast<std::size_t>(row)] / temperature_ -
-                  log_partition_);
+  return std::exp(similarities_[row] / temperature_ - log_partition_);
 }
 
 std::size_t ExactMass::SmallestSet(double mass) const {

@@ -131,7 +131,7 @@ class Catalog {
     SegmentView& view = snapshot.segments[0];
     auto dead = std::make_shared<Bitmap>(view.row_end);
     for (RowIndex row = 0; row < view.row_end; ++row) {
-      if (places_[static_cast<std::size_t>(row)] < population.share) continue;
+      if (places_[row] < population.share) continue;
       dead->Set(row);
       --view.live_count;
     }

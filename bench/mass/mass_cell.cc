@@ -25,7 +25,7 @@ double Percentile(std::vector<double> numbers, double share) {
   const auto nth = static_cast<std::ptrdiff_t>(
       share * static_cast<double>(numbers.size() - 1));
   std::nth_element(numbers.begin(), numbers.begin() + nth, numbers.end());
-  return numbers[static_cast<std::size_t>(nth)];
+  return numbers[nth];
 }
 
 template <typename Is>

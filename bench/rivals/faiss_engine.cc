@@ -142,8 +142,7 @@ class FaissEngine : public Engine {
       float logits[kTruthCount];
       std::int64_t found = 0;
       while (found < kTruthCount && row[found] >= 0) {
-        answer.rows[static_cast<std::size_t>(found)] =
-            static_cast<std::int32_t>(row[found]);
+        answer.rows[found] = static_cast<std::int32_t>(row[found]);
         logits[found] = similarity[found] * factor;
         ++found;
       }

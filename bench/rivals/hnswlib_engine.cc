@@ -69,8 +69,7 @@ class HnswlibEngine : public Engine {
       const auto size = static_cast<std::int64_t>(found.size());
       for (std::int64_t i = size - 1; i >= 0; --i) {  // the farthest first
         logits[i] = static_cast<float>((1 - found.top().first) / Temperature());
-        answer.rows[static_cast<std::size_t>(i)] =
-            static_cast<std::int32_t>(found.top().second);
+        answer.rows[i] = static_cast<std::int32_t>(found.top().second);
         found.pop();
       }
       if (size > 0) WeighRows(logits, size, answer);

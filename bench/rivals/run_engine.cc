@@ -56,8 +56,7 @@ std::int64_t ResidentBytes() {
 
 double Percentile(const std::vector<double>& sorted, double share) {
   if (sorted.empty()) return 0;
-  return sorted[static_cast<std::size_t>(
-      std::lround(share * static_cast<double>(sorted.size() - 1)))];
+  return sorted[std::lround(share * static_cast<double>(sorted.size() - 1))];
 }
 
 class Session {
@@ -123,8 +122,7 @@ class Session {
     std::atomic<std::int64_t> next = 0;
     const auto work = [&] {
       for (std::int64_t q = next++; q < query_count_; q = next++) {
-        engine_.Search(data_.queries.Row(q).data(), 1,
-                       &answers_[static_cast<std::size_t>(q)]);
+        engine_.Search(data_.queries.Row(q).data(), 1, &answers_[q]);
       }
     };
     std::thread second(work);
@@ -139,7 +137,7 @@ class Session {
     for (std::int64_t q = 0; q < count; ++q) {
       const auto exact = truth_.neighbours.Row(q);
       const std::unordered_set<std::int32_t> wanted(exact.begin(), exact.end());
-      const Answer& answer = answers_[static_cast<std::size_t>(q)];
+      const Answer& answer = answers_[q];
       for (const std::int32_t row : answer.rows) {
         found += static_cast<std::int64_t>(wanted.count(row));
       }
@@ -188,7 +186,7 @@ class Session {
     std::vector<double> stated;
     std::int64_t covered = 0;
     for (std::int64_t q = 0; q < query_count_; ++q) {
-      const Answer& answer = answers_[static_cast<std::size_t>(q)];
+      const Answer& answer = answers_[q];
       const double truth = truth_.log_partitions.Row(q)[t];
       const double error = std::abs(answer.log_partition - truth);
       errors.push_back(error);
@@ -333,7 +331,7 @@ void WeighRows(const float* logits, std::int64_t count, Answer& answer) {
       kernels.SumExps(logits, count, greatest, answer.weights.data()).sum;
   const auto scale = static_cast<float>(1 / sum);
   for (std::int64_t i = 0; i < count; ++i) {
-    answer.weights[static_cast<std::size_t>(i)] *= scale;
+    answer.weights[i] *= scale;
   }
   answer.log_partition = greatest + std::log(sum);
 }

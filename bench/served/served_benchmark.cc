@@ -105,7 +105,7 @@ absl::StatusOr<double> MeanRecall(
     Client& client, const std::vector<v1::AttendRequest>& requests) {
   int found = 0;
   for (int i = 0; i < kVerifiedCount; ++i) {
-    v1::AttendRequest request = requests[static_cast<std::size_t>(i)];
+    v1::AttendRequest request = requests[i];
     ATTENDANT_ASSIGN_OR_RETURN(const auto quick, client.Attend(request));
     request.set_scan_mode(v1::SCAN_MODE_EXACT);
     ATTENDANT_ASSIGN_OR_RETURN(const auto exact, client.Attend(request));

@@ -161,7 +161,7 @@ absl::Status TryIndex() {
   for (float& component : floats) component = normal(random);
   std::vector<std::span<const float>> keys;
   for (std::int64_t r = 0; r < kKeys; ++r) {
-    keys.emplace_back(&floats[static_cast<std::size_t>(r * kDim)], kDim);
+    keys.emplace_back(&floats[r * kDim], kDim);
   }
   const auto index = IvfIndex::Build(keys, kDim, ScoreKind::kCosine, {});
   if (!index.ok()) return index.status();

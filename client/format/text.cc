@@ -130,7 +130,7 @@ std::string Bar(double fraction, int width) {
       static_cast<int>(std::lround(std::min(fraction, 1.0) * width * 8));
   std::string bar;
   for (int i = 0; i < eighths / 8; ++i) absl::StrAppend(&bar, "█");
-  absl::StrAppend(&bar, kParts[static_cast<std::size_t>(eighths % 8)]);
+  absl::StrAppend(&bar, kParts[eighths % 8]);
   return bar;
 }
 

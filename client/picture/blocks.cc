@@ -21,8 +21,7 @@ constexpr absl::string_view kUnknown = "??";
 // Returns the shade of `fraction`, in [0, 1], to the nearest quarter.
 absl::string_view Shade(double fraction) {
   const long level = std::lround(fraction * (kShades.size() - 1));
-  return kShades[static_cast<std::size_t>(
-      std::clamp(level, 0L, long{kShades.size() - 1}))];
+  return kShades[std::clamp(level, 0L, long{kShades.size() - 1})];
 }
 
 std::string Label(const std::string& text) {

@@ -20,14 +20,10 @@ class Bitmap {
   std::int64_t memory_bytes() const {
     return static_cast<std::int64_t>(words_.size() * sizeof(std::uint64_t));
   }
-  bool Test(std::int64_t i) const {
-    return (words_[static_cast<std::size_t>(i >> 6)] >> (i & 63)) & 1;
-  }
-  void Set(std::int64_t i) {
-    words_[static_cast<std::size_t>(i >> 6)] |= std::uint64_t{1} << (i & 63);
-  }
+  bool Test(std::int64_t i) const { return (words_[i >> 6] >> (i & 63)) & 1; }
+  void Set(std::int64_t i) { words_[i >> 6] |= std::uint64_t{1} << (i & 63); }
   void Clear(std::int64_t i) {
-    words_[static_cast<std::size_t>(i >> 6)] &= ~(std::uint64_t{1} << (i & 63));
+    words_[i >> 6] &= ~(std::uint64_t{1} << (i & 63));
   }
   // Row i is bit i % 64 of word i / 64. Bits beyond the size are clear and must
   // stay clear.

@@ -61,7 +61,7 @@ std::vector<std::vector<std::int32_t>> Histories(const EventLog& log) {
   absl::flat_hash_set<std::pair<std::int32_t, std::int32_t>> seen;
   for (const Event& event : log.events) {
     if (!seen.emplace(event.customer, event.item).second) continue;
-    histories[static_cast<std::size_t>(event.customer)].push_back(event.item);
+    histories[event.customer].push_back(event.item);
   }
   return histories;
 }
@@ -73,7 +73,7 @@ HeldOut HoldOut(const EventLog& log) {
   std::vector<std::int32_t> customers_of(log.item_ids.size());
   for (const auto& history : histories) {
     for (const std::int32_t item : history) {
-      ++customers_of[static_cast<std::size_t>(item)];
+      ++customers_of[item];
     }
   }
   HeldOut held_out;
@@ -82,7 +82,7 @@ HeldOut HoldOut(const EventLog& log) {
     std::vector<std::int32_t>& history = histories[customer];
     if (history.size() < kMinHistory) continue;
     const std::int32_t target = history.back();
-    std::int32_t& left = customers_of[static_cast<std::size_t>(target)];
+    std::int32_t& left = customers_of[target];
     if (left < 2) continue;
     --left;
     target_of[customer] = target;
@@ -93,7 +93,7 @@ HeldOut HoldOut(const EventLog& log) {
     held_out.choices.push_back(std::move(choice));
   }
   for (const Event& event : log.events) {
-    if (target_of[static_cast<std::size_t>(event.customer)] == event.item) {
+    if (target_of[event.customer] == event.item) {
       continue;
     }
     held_out.rest.events.push_back(event);

@@ -178,8 +178,8 @@ absl::StatusOr<TruncatedSvd> ComputeTruncatedSvd(const SparseMatrix& matrix,
   for (const MatrixEntry& entry : matrix.entries) {
     scale = std::max(scale, std::abs(entry.value));
     if (entry.value == 0) continue;
-    used_rows[static_cast<std::size_t>(entry.row)] = true;
-    used_columns[static_cast<std::size_t>(entry.column)] = true;
+    used_rows[entry.row] = true;
+    used_columns[entry.column] = true;
   }
   const bool transpose = matrix.row_count < matrix.column_count;
   const Sparse a = Tall(matrix, transpose, scale);

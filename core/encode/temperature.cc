@@ -167,7 +167,7 @@ Candidate MakeCandidate(ScoreKind score_kind, CombineKind combine_kind,
   std::vector<float> combined;
   for (Eigen::Index i = 0; i < problem.queries.rows(); ++i) {
     const std::span<float> sum = RowOf(problem.queries, i);
-    const Choice& choice = problem.choices[static_cast<std::size_t>(i)];
+    const Choice& choice = problem.choices[i];
     const double norm = Norm(sum);
     double factor = scale;
     if (score_kind == ScoreKind::kCosine) {

@@ -30,8 +30,8 @@ TermWeights WeighTerms(const std::vector<std::string>& terms,
     const std::int32_t position = known[i];
     std::int64_t count = 0;
     for (; i < known.size() && known[i] == position; ++i) ++count;
-    weights.emplace_back(position, (1 + std::log(static_cast<double>(count))) *
-                                       idf[static_cast<std::size_t>(position)]);
+    weights.emplace_back(
+        position, (1 + std::log(static_cast<double>(count))) * idf[position]);
   }
   Normalise(weights);
   return weights;

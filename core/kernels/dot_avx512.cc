@@ -253,8 +253,7 @@ ATTENDANT_AVX512 void DotRowsMulti(const float* queries,
   const std::int64_t steps = dim % kWidth == 0 ? dim / kWidth : 0;
   const bool alone = query_count == 1 && steps > 0 && steps <= kMaxAloneSteps;
   const std::int64_t done =
-      alone ? kAloneBySteps[static_cast<std::size_t>(steps - 1)](
-                  queries, rows, row_count, dots)
+      alone ? kAloneBySteps[steps - 1](queries, rows, row_count, dots)
             : DotTurned(queries, query_count, rows, row_count, dim, dots);
   DotAll<false>(queries, query_count, rows, row_count, dim, done, dots);
 }

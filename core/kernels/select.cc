@@ -115,12 +115,12 @@ void SelectBest(std::span<const float> numbers, std::int64_t count,
   thread_local std::vector<std::int32_t> order;
   found_numbers.resize(positions.size());
   for (std::size_t i = 0; i < positions.size(); ++i) {
-    found_numbers[i] = numbers[static_cast<std::size_t>(positions[i])];
+    found_numbers[i] = numbers[positions[i]];
   }
   SortDescending(found_numbers, order);
   order.resize(wanted);
   for (std::int32_t& place : order) {
-    place = positions[static_cast<std::size_t>(place)];
+    place = positions[place];
   }
   positions.assign(order.begin(), order.end());
 }

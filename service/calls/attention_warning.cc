@@ -76,8 +76,7 @@ std::optional<double> LeastEffectiveCount(const Snapshot& snapshot, int field,
     examples.examples.push_back({std::move(id), 1.0});
     AttendQuery query;
     query.query = std::move(examples);
-    query.key_field =
-        snapshot.schema->key_fields[static_cast<std::size_t>(field)].name;
+    query.key_field = snapshot.schema->key_fields[field].name;
     query.result_count = 1;
     query.shortlist_count = 1;
     query.omit_pooled_value = true;

@@ -59,8 +59,7 @@ void AttentionToProto(const AttentionAnswer& attention, Wire* wire) {
 
 const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
                               const Snapshot& snapshot) {
-  const auto field = static_cast<std::size_t>(
-      answer.heads[static_cast<std::size_t>(head)].key_field);
+  const auto field = static_cast<std::size_t>(answer.heads[head].key_field);
   return snapshot.schema->key_fields[field].name;
 }
 
@@ -147,8 +146,7 @@ absl::Status ItemsToProto(const AttendAnswer& answer, const Snapshot& snapshot,
         !mask.opaque_value) {
       continue;
     }
-    const Segment& segment =
-        *snapshot.segments[static_cast<std::size_t>(address.segment)].segment;
+    const Segment& segment = *snapshot.segments[address.segment].segment;
     if (mask.any_attributes) {
       AttributesToProto(
           segment.rows->AttributesOf(address.row, &mask.attributes), schema,

@@ -45,7 +45,7 @@ absl::Status KeysFromProto(const v1::Item& wire, const CatalogSchema& schema,
     if (!key.ok()) {
       return PrefixField(key.status(), absl::StrCat("keys[", name, "]."));
     }
-    item.keys[static_cast<std::size_t>(field)] = *std::move(key);
+    item.keys[field] = *std::move(key);
   }
   return absl::OkStatus();
 }

@@ -45,7 +45,7 @@ absl::Status AddPath(absl::string_view path, const CatalogSchema& schema,
       return InvalidField("", absl::StrCat("\"", path, "\""),
                           "an attribute that the schema declares");
     }
-    mask.attributes[static_cast<std::size_t>(position)] = true;
+    mask.attributes[position] = true;
     mask.any_attributes = true;
   } else {
     return InvalidField("", absl::StrCat("\"", path, "\""),

@@ -57,7 +57,7 @@ absl::StatusOr<CatalogSet::FieldEncoder> EncoderFromProto(
                         "a key field of the schema");
   }
   TextEncoderParts parts;
-  parts.dim = schema.key_fields[static_cast<std::size_t>(field)].dim;
+  parts.dim = schema.key_fields[field].dim;
   parts.terms.assign(wire.terms().begin(), wire.terms().end());
   parts.idf.assign(wire.idf().begin(), wire.idf().end());
   ATTENDANT_ASSIGN_OR_RETURN(
@@ -147,8 +147,7 @@ absl::Status AddAttributes(
       schema.attributes.push_back(std::move(added));
       continue;
     }
-    const AttributeType type =
-        schema.attributes[static_cast<std::size_t>(declared)].type;
+    const AttributeType type = schema.attributes[declared].type;
     if (type != added.type) {
       return InvalidField(absl::StrCat(path, ".type"), WithArticle(added.type),
                           absl::StrCat(WithArticle(type), ", as '", added.name,

@@ -26,11 +26,11 @@ bool AddPath(absl::string_view path, const CatalogSchema& schema,
   } else if (absl::ConsumePrefix(&path, "keys.")) {
     const int field = schema.KeyFieldIndex(path);
     if (field < 0) return false;
-    mask.keys[static_cast<std::size_t>(field)] = true;
+    mask.keys[field] = true;
   } else if (absl::ConsumePrefix(&path, "attributes.")) {
     const int position = schema.AttributeIndex(path);
     if (position < 0) return false;
-    mask.attributes[static_cast<std::size_t>(position)] = true;
+    mask.attributes[position] = true;
   } else {
     return false;
   }

@@ -32,7 +32,7 @@ absl::Status CheckDirections(const v1::TokenSequence& wire, MatrixView rows,
                              const std::vector<bool>& is_padding) {
   if (!wire.has_vectors()) return absl::OkStatus();
   for (std::int64_t i = 0; i < rows.row_count; ++i) {
-    if (is_padding[static_cast<std::size_t>(i)] || Norm(rows.Row(i)) > 0) {
+    if (is_padding[i] || Norm(rows.Row(i)) > 0) {
       continue;
     }
     return InvalidField(absl::StrCat(path, ".vectors.vectors[", i, "]"),
@@ -56,7 +56,7 @@ absl::Status CheckDirections(const v1::ContextualizeRequest& request,
   if (!input.memory) return absl::OkStatus();
   std::vector<bool> is_padding = none_of(*input.memory);
   for (const std::int32_t position : input.padding_positions) {
-    is_padding[static_cast<std::size_t>(position)] = true;
+    is_padding[position] = true;
   }
   return CheckDirections(request.memory(), *input.memory, "memory", is_padding);
 }

@@ -84,14 +84,12 @@ TEST(GroundTruthTest, IsThatOfPlainLoops) {
                   tolerance);
       std::int64_t better = 0;
       const auto best = truth->neighbours.Row(q);
-      const double last =
-          answer.similarities[static_cast<std::size_t>(best[kTruthCount - 1])];
+      const double last = answer.similarities[best[kTruthCount - 1]];
       for (const double similarity : answer.similarities) {
         if (similarity > last + 1e-12) ++better;
       }
       EXPECT_EQ(better, kTruthCount - 1);
-      EXPECT_NEAR(truth->similarities.Row(q)[0],
-                  answer.similarities[static_cast<std::size_t>(best[0])],
+      EXPECT_NEAR(truth->similarities.Row(q)[0], answer.similarities[best[0]],
                   1e-12);
       EXPECT_GE(truth->similarities.Row(q)[0], truth->similarities.Row(q)[1]);
     }

@@ -26,9 +26,7 @@ struct Table {
       Attributes& of_row = attributes.emplace_back();
       for (int a = 0; a < 6; ++a) {
         if (random.Below(4) == 0) continue;
-        of_row.emplace_back(
-            a,
-            random.Value(schema.attributes[static_cast<std::size_t>(a)].type));
+        of_row.emplace_back(a, random.Value(schema.attributes[a].type));
       }
       rows.Append(absl::StrCat(row), {}, of_row);
     }
@@ -41,8 +39,7 @@ void CheckMeaning(const Filter& filter, const Table& table) {
   Require(passing.ok(), "a valid filter is evaluated");
   for (RowIndex row = 0; row < kRows; ++row) {
     Require(passing->Test(row) ==
-                IsTrueOf(filter, table.schema,
-                         table.attributes[static_cast<std::size_t>(row)]),
+                IsTrueOf(filter, table.schema, table.attributes[row]),
             "rows pass as the twin says");
   }
   // Every third row is tested, and every second is excluded.

@@ -26,7 +26,7 @@ class RowIds : public IdResolver {
     }
   }
   absl::string_view IdOf(std::int32_t, RowIndex row) const override {
-    return ids_[static_cast<std::size_t>(row)];
+    return ids_[row];
   }
 
  private:

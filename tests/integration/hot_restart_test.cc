@@ -169,7 +169,7 @@ class HotRestartTest : public ::testing::Test {
       for (const v1::AttendedItem& item : response.items()) {
         answers.emplace_back(static_cast<float>(-item.logit()), item.id());
       }
-      EXPECT_EQ(answers, expected[static_cast<std::size_t>(q)]);
+      EXPECT_EQ(answers, expected[q]);
     }
   }
 

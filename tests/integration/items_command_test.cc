@@ -169,8 +169,8 @@ TEST_F(AttendantCommandTest, ColumnsOfACsvFileAreLeftOutByName) {
   EXPECT_THAT(
       undeclared.err,
       HasSubstr("a.csv: the catalog declares no attribute colour, size; "
-                "it declares name (string). Attributes are declared by "
-                "`catalog create --attribute NAME:TYPE`; to leave the "
+                "it declares name (string). `catalog update CATALOG "
+                "--attribute NAME:TYPE` declares another; to leave the "
                 "others out: --columns name\n"));
   EXPECT_THAT(import({"--columns", "name,nme"}).err,
               HasSubstr("a.csv: --columns: no column 'nme'; the columns are "

@@ -81,9 +81,9 @@ inline TwinAnswer AttendTwin(
     for (const double logit : logits) sum += std::exp(logit - max);
     for (std::size_t a = 0; a < attended.size(); ++a) {
       const double weight = std::exp(logits[a] - max) / sum;
-      twin.weights[static_cast<std::size_t>(i * n + attended[a])] = weight;
+      twin.weights[i * n + attended[a]] = weight;
       for (std::int64_t d = 0; d < values.dim; ++d) {
-        twin.outputs[static_cast<std::size_t>(i * values.dim + d)] +=
+        twin.outputs[i * values.dim + d] +=
             weight * values.data[attended[a] * values.dim + d];
       }
     }

@@ -30,9 +30,8 @@ inline void EnumerateSlates(
   }
   for (const std::int64_t index : left) {
     prefix.push_back(index);
-    EnumerateSlates(
-        weights, k, prefix,
-        probability * weights[static_cast<std::size_t>(index)] / sum, slates);
+    EnumerateSlates(weights, k, prefix, probability * weights[index] / sum,
+                    slates);
     prefix.pop_back();
   }
 }

@@ -52,7 +52,7 @@ struct TorchCase {
     std::vector<std::int32_t> positions;
     if (key_padding_mask.empty()) return positions;
     for (std::int64_t i = 0; i < key_count; ++i) {
-      if (key_padding_mask[static_cast<std::size_t>(b * key_count + i)] != 0) {
+      if (key_padding_mask[b * key_count + i] != 0) {
         positions.push_back(static_cast<std::int32_t>(i));
       }
     }

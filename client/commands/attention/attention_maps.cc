@@ -180,7 +180,7 @@ absl::StatusOr<AttentionMap> MapOf(const v1::AttendRequest& request,
       request.include_head_weights() ? std::max(response.heads_size(), 1) : 1;
   map.panels.resize(static_cast<std::size_t>(head_count));
   for (int h = 0; h < head_count && head_count > 1; ++h) {
-    map.panels[static_cast<std::size_t>(h)].title =
+    map.panels[h].title =
         absl::StrCat("head ", h, ": ", response.heads(h).key_field());
   }
   for (const v1::AttendedItem& item : response.items()) {

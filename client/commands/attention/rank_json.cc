@@ -32,14 +32,14 @@ std::string RankJson(const v1::RankCandidatesRequest& request,
   Json json = Parse(response);
   for (int c = 0; c < response.candidates_size(); ++c) {
     const v1::RankedCandidate& candidate = response.candidates(c);
-    Json& candidate_json = json["candidates"][static_cast<std::size_t>(c)];
+    Json& candidate_json = json["candidates"][c];
     AddAttributes(items, candidate.id(), candidate_json);
     for (int e = 0; e < candidate.events_size(); ++e) {
       const v1::EventAttribution& event = candidate.events(e);
       const v1::HistoryEvent& from = event.profile()
                                          ? request.profile(event.index())
                                          : request.history(event.index());
-      Json& event_json = candidate_json["events"][static_cast<std::size_t>(e)];
+      Json& event_json = candidate_json["events"][e];
       if (!from.has_vector()) {
         event_json["itemId"] = from.item_id();
         AddAttributes(items, from.item_id(), event_json);

@@ -43,17 +43,16 @@ std::string MostAttended(const v1::ContextualizeResponse& response, int token,
   std::vector<double> weights(static_cast<std::size_t>(count));
   for (const v1::AttentionMatrix& head : response.head_weights()) {
     for (int i = 0; i < count; ++i) {
-      weights[static_cast<std::size_t>(i)] +=
-          double{head.weights(token * count + i)} /
-          response.head_weights_size();
+      weights[i] += double{head.weights(token * count + i)} /
+                    response.head_weights_size();
     }
   }
   std::vector<int> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
   const std::size_t shown = std::min(kShownTokens, order.size());
   const auto heavier = [&](int a, int b) {
-    const double weight_a = weights[static_cast<std::size_t>(a)];
-    const double weight_b = weights[static_cast<std::size_t>(b)];
+    const double weight_a = weights[a];
+    const double weight_b = weights[b];
     return weight_a != weight_b ? weight_a > weight_b : a < b;
   };
   std::partial_sort(order.begin(),
@@ -61,10 +60,9 @@ std::string MostAttended(const v1::ContextualizeResponse& response, int token,
                     order.end(), heavier);
   std::vector<std::string> texts;
   for (std::size_t i = 0; i < shown; ++i) {
-    const double weight = weights[static_cast<std::size_t>(order[i])];
+    const double weight = weights[order[i]];
     if (weight == 0) break;
-    texts.push_back(absl::StrCat(attended[static_cast<std::size_t>(order[i])],
-                                 " ", FormatShare(weight)));
+    texts.push_back(absl::StrCat(attended[order[i]], " ", FormatShare(weight)));
   }
   return texts.empty() ? "nothing" : absl::StrJoin(texts, ", ");
 }
@@ -160,8 +158,7 @@ std::string ContextReport(const v1::ContextualizeResponse& response,
       {.title = "output", .tone = Tone::kDim, .max_width = kWideColumn});
   Table table(std::move(columns));
   for (int i = 0; i < response.outputs_size(); ++i) {
-    std::vector<std::string> cells = {
-        names.sequence[static_cast<std::size_t>(i)]};
+    std::vector<std::string> cells = {names.sequence[i]};
     if (has_weights) cells.push_back(MostAttended(response, i, names.attended));
     cells.push_back(FirstComponents(response.outputs(i)));
     table.AddRow(cells);

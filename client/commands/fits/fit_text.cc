@@ -162,7 +162,7 @@ absl::Status FitTextCommand(const TextFlags& flags, const Context& context) {
     if (std::all_of(begin, begin + dim, [](float c) { return c == 0; })) {
       continue;
     }
-    ids.push_back(texts.ids[static_cast<std::size_t>(i)]);
+    ids.push_back(texts.ids[i]);
     keys.insert(keys.end(), begin, begin + dim);
   }
   const auto key_count = static_cast<std::int64_t>(ids.size());

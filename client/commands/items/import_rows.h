@@ -65,9 +65,7 @@ class ImportRows : public ItemSource {
   std::int64_t row_count() const override {
     return static_cast<std::int64_t>(ids_.size());
   }
-  const std::string& id(std::int64_t row) const {
-    return ids_[static_cast<std::size_t>(row)];
-  }
+  const std::string& id(std::int64_t row) const { return ids_[row]; }
   std::int64_t without_attributes_count() const override {
     return without_attributes_count_;
   }

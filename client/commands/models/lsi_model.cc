@@ -98,7 +98,7 @@ absl::StatusOr<v1::AttentionModel> LsiAttentionModel(
     ATTENDANT_RETURN_IF_ERROR(keys->ReadRow(item, row));
     for (std::int64_t d = 0; d < dim; ++d) {
       const auto column = static_cast<std::size_t>(d);
-      weights[static_cast<std::size_t>(d * item_count + item)] =
+      weights[d * item_count + item] =
           static_cast<float>(row[column] * factors[column]);
     }
   }

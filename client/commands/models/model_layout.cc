@@ -61,8 +61,7 @@ Weights Transposed(const Weights& weights) {
   transposed.data.reserve(weights.data.size());
   for (std::int64_t c = 0; c < weights.column_count; ++c) {
     for (std::int64_t r = 0; r < weights.row_count; ++r) {
-      transposed.data.push_back(
-          weights.data[static_cast<std::size_t>(r * weights.column_count + c)]);
+      transposed.data.push_back(weights.data[r * weights.column_count + c]);
     }
   }
   return transposed;

@@ -127,8 +127,7 @@ class Maker {
       v1::Examples* examples = request.mutable_query()->mutable_examples();
       const std::int64_t example_count = std::min(count, 1 + i % kMaxExamples);
       for (std::int64_t e = 0; e < example_count; ++e) {
-        examples->add_examples()->set_id(
-            (*items)[static_cast<std::size_t>((i + e) % count)].id());
+        examples->add_examples()->set_id((*items)[(i + e) % count].id());
       }
       Complete(request);
     }

@@ -44,7 +44,7 @@ class SliceFinder {
   int At(absl::Duration time) {
     while (time >= end_ && slice_ + 1 < static_cast<int>(slices_.size())) {
       ++slice_;
-      end_ += slices_[static_cast<std::size_t>(slice_)].duration;
+      end_ += slices_[slice_].duration;
     }
     return slice_;
   }

@@ -84,8 +84,7 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
     const auto end =
         std::upper_bound(slice_ends_.begin(), slice_ends_.end(), now);
     if (end != slice_ends_.end()) {
-      ++result_.slices[static_cast<std::size_t>(end - slice_ends_.begin())]
-            .answer_count;
+      ++result_.slices[end - slice_ends_.begin()].answer_count;
     }
   }
   if (slice == kWarmup) return;
@@ -94,8 +93,7 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
   result_.kinds[static_cast<std::size_t>(kind)].second.Add(status.code(),
                                                            latency_ns);
   if (!result_.slices.empty()) {
-    result_.slices[static_cast<std::size_t>(slice)].tally.Add(status.code(),
-                                                              latency_ns);
+    result_.slices[slice].tally.Add(status.code(), latency_ns);
   }
   if (status.ok()) return;
   std::string message = MessageOf(status);

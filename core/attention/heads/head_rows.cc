@@ -14,9 +14,7 @@ namespace {
 absl::Status RowNotFinite(MatrixView rows, std::int64_t i,
                           std::span<const std::int32_t> positions,
                           absl::string_view name) {
-  return NotFinite(
-      rows.Row(i),
-      absl::StrCat(name, "[", positions[static_cast<std::size_t>(i)], "]"));
+  return NotFinite(rows.Row(i), absl::StrCat(name, "[", positions[i], "]"));
 }
 
 }  // namespace

@@ -73,11 +73,9 @@ class QueryBlock {
   std::int64_t RowOf(std::int64_t head, std::int64_t i) const {
     return head * count_ + i;
   }
-  SoftmaxPartition& partition(std::int64_t row) {
-    return partitions_[static_cast<std::size_t>(row)];
-  }
+  SoftmaxPartition& partition(std::int64_t row) { return partitions_[row]; }
   const SoftmaxPartition& partition(std::int64_t row) const {
-    return partitions_[static_cast<std::size_t>(row)];
+    return partitions_[row];
   }
 
   const MultiHeadInput& input_;

@@ -43,9 +43,8 @@ Matrix Transposed(const Matrix& matrix) {
   transposed.data.resize(matrix.data.size());
   for (std::int64_t r = 0; r < matrix.row_count; ++r) {
     for (std::int64_t c = 0; c < matrix.column_count; ++c) {
-      transposed
-          .data[static_cast<std::size_t>(c * transposed.column_count + r)] =
-          matrix.data[static_cast<std::size_t>(r * matrix.column_count + c)];
+      transposed.data[c * transposed.column_count + r] =
+          matrix.data[r * matrix.column_count + c];
     }
   }
   return transposed;
@@ -100,8 +99,8 @@ Squares SquaresOf(const Matrix& form) {
   const std::int64_t dim = form.row_count;
   for (std::int64_t i = 0; i < dim; ++i) {
     for (std::int64_t j = 0; j < dim; ++j) {
-      const double ij = form.data[static_cast<std::size_t>(i * dim + j)];
-      const double ji = form.data[static_cast<std::size_t>(j * dim + i)];
+      const double ij = form.data[i * dim + j];
+      const double ji = form.data[j * dim + i];
       squares.form += ij * ij;
       squares.difference += (ij - ji) * (ij - ji);
     }

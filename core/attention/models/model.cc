@@ -143,7 +143,7 @@ void ProjectRows(MatrixView weight, std::span<const float> bias,
   for (std::int64_t row = 0; row < inputs.row_count; ++row) {
     float* output = outputs + row * output_dim;
     for (std::int64_t i = 0; i < output_dim; ++i) {
-      output[i] += bias[static_cast<std::size_t>(i)];
+      output[i] += bias[i];
     }
   }
 }

@@ -88,9 +88,7 @@ double Difference(const Oriented& projection, const ProjectionProbe& probe) {
     for (std::size_t c = 0; c < probe.input.size(); ++c) {
       const auto at = static_cast<std::int64_t>(r) * row_step +
                       static_cast<std::int64_t>(c) * column_step;
-      sum += static_cast<double>(
-                 projection.matrix->data[static_cast<std::size_t>(at)]) *
-             probe.input[c];
+      sum += static_cast<double>(projection.matrix->data[at]) * probe.input[c];
     }
     greatest = std::max(greatest, std::abs(sum - probe.output[r]));
   }

@@ -88,8 +88,7 @@ absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
   // In ascending order, one pass over the sums serves all draws.
   std::vector<std::int64_t> order = Positions(draw_count);
   std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
-    return targets[static_cast<std::size_t>(a)] <
-           targets[static_cast<std::size_t>(b)];
+    return targets[a] < targets[b];
   });
   slate.draws.resize(draw_count);
   std::size_t i = 0;

@@ -110,7 +110,7 @@ std::vector<std::int32_t> Unpadded(const ContextualizeInput& input,
                                    std::int64_t count) {
   std::vector<bool> padding(static_cast<std::size_t>(count));
   for (const std::int32_t position : input.padding_positions) {
-    padding[static_cast<std::size_t>(position)] = true;
+    padding[position] = true;
   }
   std::vector<std::int32_t> positions;
   positions.reserve(padding.size());

@@ -18,8 +18,7 @@ absl::Status AddSinusoids(std::int64_t count, std::int64_t dim,
     ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
     float* row = rows + position * dim;
     for (std::int64_t d = 0; d < dim; ++d) {
-      const double angle = static_cast<double>(position) *
-                           frequencies[static_cast<std::size_t>(d / 2)];
+      const double angle = static_cast<double>(position) * frequencies[d / 2];
       const double wave = d % 2 == 0 ? std::sin(angle) : std::cos(angle);
       row[d] = static_cast<float>(row[d] + wave);
     }

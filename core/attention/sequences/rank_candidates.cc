@@ -38,7 +38,7 @@ absl::Status Attribute(const RankInput& input, QueryBlock& block, KeyTile& tile,
     ATTENDANT_RETURN_IF_ERROR(block.MeanWeights(tile, mean_weights.data()));
     for (std::int64_t i = 0; i < block.count(); ++i) {
       const float* weights = mean_weights.data() + i * tile.size();
-      auto& best = attributions[static_cast<std::size_t>(block.first() + i)];
+      auto& best = attributions[block.first() + i];
       const float threshold = best.size() < k
                                   ? kMinusInfinityF
                                   : static_cast<float>(best.front().weight);
@@ -100,7 +100,7 @@ absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
     }
     ATTENDANT_RETURN_IF_ERROR(block.Finish(ranked.interests.data.data()));
     for (std::int64_t i = first; i < first + block.count(); ++i) {
-      ranked.scores[static_cast<std::size_t>(i)] =
+      ranked.scores[i] =
           one_dim ? ScoreOf(input.score_kind, input.candidates.Row(i),
                             ranked.interests.view().Row(i))
                   : block.MeanLogit(i - first);

@@ -123,8 +123,7 @@ void AttentionState::Add(std::int32_t segment, std::span<const RowIndex> rows,
   }
   top_.Expect(selected_count);
   for (std::int64_t s = 0; s < selected_count; ++s) {
-    const auto i =
-        static_cast<std::size_t>(positions[static_cast<std::size_t>(s)]);
+    const auto i = static_cast<std::size_t>(positions[s]);
     top_.Offer({.logit = logits[i],
                 .similarity = similarities[i],
                 .segment = segment,

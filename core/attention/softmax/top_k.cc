@@ -60,7 +60,7 @@ void TopK::Shrink() {
   const std::span<const std::int32_t> kept = PlacesAtLeast(logits, threshold_);
   if (kept.size() + kWaitingBlock > capacity_) return CutByIds();
   for (std::size_t i = 0; i < kept.size(); ++i) {
-    waiting_[i] = waiting_[static_cast<std::size_t>(kept[i])];
+    waiting_[i] = waiting_[kept[i]];
   }
   waiting_.resize(kept.size());
 }
@@ -86,13 +86,13 @@ std::vector<Candidate> TopK::Sorted() const {
   thread_local std::vector<std::int32_t> order;
   best_logits.resize(end);
   for (std::size_t i = 0; i < end; ++i) {
-    best_logits[i] = logits[static_cast<std::size_t>(best[i])];
+    best_logits[i] = logits[best[i]];
   }
   SortDescending(best_logits, order);
   std::vector<Candidate> sorted(end);
   for (std::size_t i = 0; i < end; ++i) {
-    const std::int32_t place = best[static_cast<std::size_t>(order[i])];
-    sorted[i] = waiting_[static_cast<std::size_t>(place)];
+    const std::int32_t place = best[order[i]];
+    sorted[i] = waiting_[place];
   }
   for (std::size_t begin = 0; begin < end;) {
     std::size_t run_end = begin + 1;

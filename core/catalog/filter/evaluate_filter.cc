@@ -140,7 +140,7 @@ class NumberIn : public Present {
         const int bit = std::countr_zero(left);
         // A row that is being appended.
         if (64 * w + bit >= block.row_count) break;
-        const T number = numbers_[static_cast<std::size_t>(first_row + bit)];
+        const T number = numbers_[first_row + bit];
         words[w] |= std::uint64_t{wanted_.contains(number)} << bit;
       }
     }
@@ -239,8 +239,7 @@ class ListContains : public Present {
     while (first <= last && !column_.present.Test(last)) --last;
     if (first > last) return {0, 0};
     const auto at = static_cast<std::size_t>(last);
-    return {column_.begins[static_cast<std::size_t>(first)],
-            column_.begins[at] + column_.counts[at]};
+    return {column_.begins[first], column_.begins[at] + column_.counts[at]};
   }
 
   // The number of entries to compare at once.
@@ -260,8 +259,7 @@ class ListContains : public Present {
       for (std::uint64_t left = equal[w] & kCodes; left != 0;
            left &= left - 1) {
         const std::int64_t entry = 32 * w + std::countr_zero(left) / 2;
-        const std::int64_t at =
-            run[static_cast<std::size_t>(entry)].row - first_row;
+        const std::int64_t at = run[entry].row - first_row;
         words[at / 64] |= std::uint64_t{1} << (at % 64);
       }
     }
@@ -668,8 +666,7 @@ absl::StatusOr<Bitmap> EvaluateFilter(const Filter& filter,
     if (!LeavesAny(scope, block, scope_words)) continue;
     predicate->Evaluate(block, words);
     for (std::int64_t w = 0; w < block.word_count(); ++w) {
-      passing.words()[static_cast<std::size_t>(block.first_word() + w)] =
-          words[w] & scope_words[w];
+      passing.words()[block.first_word() + w] = words[w] & scope_words[w];
     }
   }
   return passing;

@@ -64,7 +64,7 @@ class Validator {
                                                 absl::string_view field) const {
     const int attribute = schema_.AttributeIndex(filter.attribute);
     if (attribute >= 0) {
-      return schema_.attributes[static_cast<std::size_t>(attribute)].type;
+      return schema_.attributes[attribute].type;
     }
     return InvalidField(field, absl::StrCat("\"", filter.attribute, "\""),
                         "an attribute that the schema declares");

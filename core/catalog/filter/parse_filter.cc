@@ -253,7 +253,7 @@ class Parser {
       return Unexpected(token_, DeclaredAttributes());
     }
     ATTENDANT_RETURN_IF_ERROR(Advance());
-    return &schema_.attributes[static_cast<std::size_t>(attribute)];
+    return &schema_.attributes[attribute];
   }
 
   absl::StatusOr<Parsed> ParseCondition() {

@@ -255,7 +255,7 @@ class Answerer {
     }
     std::vector<RowAddress> drawn;
     for (const Draw& draw : slate.draws) {
-      drawn.push_back(rows[static_cast<std::size_t>(draw.index)]);
+      drawn.push_back(rows[draw.index]);
     }
     return FillSlate(std::move(drawn), std::move(slate), 0);
   }

@@ -74,7 +74,7 @@ class SnapshotGroups : public ItemGroups {
       std::vector<float> unused;
       place.groups->Open(place.group, rows, unused);
     }
-    return {place.segment, rows[static_cast<std::size_t>(item)]};
+    return {place.segment, rows[item]};
   }
 
   // An estimate; see DrawnRows. With Z_Q = exp(log_mass) the sum of all weights

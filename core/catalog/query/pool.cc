@@ -32,8 +32,8 @@ std::int64_t FindValues(const Snapshot& snapshot, int field,
     const RowAddress& address = scored.rows[i];
     const std::span<const float> key = snapshot.KeyOf(address, field);
     if (key.empty()) continue;
-    values[i] = snapshot.segments[static_cast<std::size_t>(address.segment)]
-                    .segment->rows->ValueOf(address.row);
+    values[i] =
+        snapshot.segments[address.segment].segment->rows->ValueOf(address.row);
     if (values[i] != nullptr) continue;
     values[i] = key.data();
     ++key_count;

@@ -90,7 +90,7 @@ bool QueryScan::IsMasked(std::size_t segment) const {
   // Assumes that all dead rows have keys.
   const SegmentView& view = snapshot_->segments[segment];
   const std::int64_t key_count =
-      view.live_key_counts[static_cast<std::size_t>(field)] + view.dead_count();
+      view.live_key_counts[field] + view.dead_count();
   return static_cast<double>(*eligible_count) <
          kMostlyEligible * static_cast<double>(key_count);
 }

@@ -68,7 +68,7 @@ absl::StatusOr<RankPlan> MakePlan(const Snapshot& snapshot,
   RankPlan plan;
   ATTENDANT_ASSIGN_OR_RETURN(
       plan.field, FindKeyField(schema, query.key_field, "key_field"));
-  plan.schema = &schema.key_fields[static_cast<std::size_t>(plan.field)];
+  plan.schema = &schema.key_fields[plan.field];
   plan.value_dim = schema.PooledDim(plan.field);
   const ScoreKind kind = plan.schema->score_kind;
   plan.score_kind =
@@ -124,8 +124,7 @@ absl::StatusOr<std::vector<RowAddress>> FindCandidates(
     const Interrupt& interrupt) {
   std::vector<RowAddress> addresses;
   if (const auto* asked = std::get_if<CandidateQuery>(&query.candidates)) {
-    const NamedModel& own =
-        snapshot.models[static_cast<std::size_t>(plan.field)];
+    const NamedModel& own = snapshot.models[plan.field];
     const std::int64_t heads = own.model ? own.model->head_count() : 1;
     // The default shortlist of Attend, or less if there are many heads.
     const std::int64_t most_shortlisted = kMaxUnionScores / (heads * heads);
@@ -200,8 +199,7 @@ absl::Status AddEvent(const Snapshot& snapshot, const RankPlan& plan,
       events.unknown_item_ids.push_back(*id);
       return absl::OkStatus();
     }
-    const auto& segment =
-        snapshot.segments[static_cast<std::size_t>(address->segment)].segment;
+    const auto& segment = snapshot.segments[address->segment].segment;
     const float* own = segment->rows->ValueOf(address->row);
     value = own == nullptr
                 ? key
@@ -329,8 +327,7 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
     item.score = ranked.scores[i];
     item.interest.assign(interest.begin(), interest.end());
     for (const EventWeight& event : ranked.attributions[i]) {
-      const Entry& entry =
-          events.entries[static_cast<std::size_t>(event.event)];
+      const Entry& entry = events.entries[event.event];
       item.events.push_back({entry.profile, entry.index, event.weight});
     }
   }

@@ -103,8 +103,7 @@ std::int64_t ToMicros(absl::Time time) { return absl::ToUnixMicros(time); }
 
 AttributeColumn& AttributeColumns::ColumnFor(int attribute,
                                              AttributeType type) {
-  std::atomic<AttributeColumn*>& slot =
-      columns_[static_cast<std::size_t>(attribute)];
+  std::atomic<AttributeColumn*>& slot = columns_[attribute];
   AttributeColumn* column = slot.load(std::memory_order_relaxed);
   if (column != nullptr) return *column;
   owned_.push_back(std::make_unique<AttributeColumn>(type, capacity_));
@@ -133,7 +132,7 @@ Attributes AttributeColumns::AttributesOf(
   int end = end_.load(std::memory_order_acquire);
   if (wanted != nullptr) end = std::min(end, static_cast<int>(wanted->size()));
   for (int attribute = 0; attribute < end; ++attribute) {
-    if (wanted != nullptr && !(*wanted)[static_cast<std::size_t>(attribute)]) {
+    if (wanted != nullptr && !(*wanted)[attribute]) {
       continue;
     }
     const AttributeColumn* values = column(attribute);
@@ -153,11 +152,9 @@ void AttributeColumns::ReadNumbers(int attribute, const RowIndex* rows,
   }
   const auto read = [&](const auto& array, double divisor) {
     for (std::int64_t i = 0; i < row_count; ++i) {
-      numbers[i] =
-          values->present.Test(rows[i])
-              ? static_cast<double>(array[static_cast<std::size_t>(rows[i])]) /
-                    divisor
-              : missing;
+      numbers[i] = values->present.Test(rows[i])
+                       ? static_cast<double>(array[rows[i]]) / divisor
+                       : missing;
     }
   };
   constexpr double kMicrosPerSecond = 1e6;

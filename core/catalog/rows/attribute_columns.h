@@ -26,7 +26,7 @@ class SharedBits {
 
   // Writer only.
   void Set(std::int64_t i) {
-    std::atomic<std::uint64_t>& word = words_[static_cast<std::size_t>(i >> 6)];
+    std::atomic<std::uint64_t>& word = words_[i >> 6];
     word.store(
         word.load(std::memory_order_relaxed) | std::uint64_t{1} << (i & 63),
         std::memory_order_relaxed);
@@ -34,7 +34,7 @@ class SharedBits {
   bool Test(std::int64_t i) const { return (Word(i >> 6) >> (i & 63)) & 1; }
   // Returns bits 64 w to 64 w + 63. Bits of rows not yet published may change.
   std::uint64_t Word(std::int64_t w) const {
-    return words_[static_cast<std::size_t>(w)].load(std::memory_order_relaxed);
+    return words_[w].load(std::memory_order_relaxed);
   }
 
  private:
@@ -96,8 +96,7 @@ class AttributeColumns {
 
   // Returns null if no row has the attribute.
   const AttributeColumn* column(int attribute) const {
-    return columns_[static_cast<std::size_t>(attribute)].load(
-        std::memory_order_acquire);
+    return columns_[attribute].load(std::memory_order_acquire);
   }
 
   // Sets numbers[i] to the attribute of rows[i], or to `missing` if the row

@@ -23,12 +23,12 @@ IdColumn::IdColumn(std::int64_t capacity)
 }
 
 void IdColumn::Prefetch(RowIndex row) const {
-  PrefetchLine(&starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
-  PrefetchLine(&sizes_[static_cast<std::size_t>(row)]);
+  PrefetchLine(&starts_[row / kRowsPerStart]);
+  PrefetchLine(&sizes_[row]);
 }
 
 void IdColumn::PrefetchBytes(RowIndex row) const {
-  PrefetchLine(starts_[static_cast<std::size_t>(row / kRowsPerStart)]);
+  PrefetchLine(starts_[row / kRowsPerStart]);
 }
 
 void IdColumn::Append(absl::string_view id) {
@@ -41,11 +41,10 @@ void IdColumn::Append(absl::string_view id) {
       left_ = chunk_bytes_;
       chunk_bytes_ = std::min(2 * chunk_bytes_, kMaxChunkBytes);
     }
-    starts_[static_cast<std::size_t>(row_count_ / kRowsPerStart)] = next_;
+    starts_[row_count_ / kRowsPerStart] = next_;
   }
   std::copy(id.begin(), id.end(), next_);
-  sizes_[static_cast<std::size_t>(row_count_)] =
-      static_cast<std::uint8_t>(id.size());
+  sizes_[row_count_] = static_cast<std::uint8_t>(id.size());
   next_ += id.size();
   left_ -= id.size();
   ++row_count_;

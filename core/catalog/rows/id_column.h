@@ -31,10 +31,9 @@ class IdColumn {
     const RowIndex first = row / kRowsPerStart * kRowsPerStart;
     std::size_t offset = 0;
     for (RowIndex r = first; r < row; ++r) {
-      offset += sizes_[static_cast<std::size_t>(r)];
+      offset += sizes_[r];
     }
-    return {starts_[static_cast<std::size_t>(row / kRowsPerStart)] + offset,
-            sizes_[static_cast<std::size_t>(row)]};
+    return {starts_[row / kRowsPerStart] + offset, sizes_[row]};
   }
 
   // Prefetch requests the memory that operator[] reads first; PrefetchBytes,

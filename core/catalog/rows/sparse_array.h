@@ -26,7 +26,7 @@ class SparseArray {
 
   // Writer only. Throws std::bad_alloc and then changes nothing.
   void Set(std::int64_t i, T element) {
-    std::atomic<T*>& chunk = chunks_[static_cast<std::size_t>(i / kChunk)];
+    std::atomic<T*>& chunk = chunks_[i / kChunk];
     T* elements = chunk.load(std::memory_order_relaxed);
     if (elements == nullptr) {
       owned_.push_back(std::make_unique<T[]>(kChunk));
@@ -39,8 +39,7 @@ class SparseArray {
 
   const T& operator[](std::int64_t i) const {
     static const T kNone = T();
-    const T* elements = chunks_[static_cast<std::size_t>(i / kChunk)].load(
-        std::memory_order_acquire);
+    const T* elements = chunks_[i / kChunk].load(std::memory_order_acquire);
     return elements == nullptr ? kNone : elements[i % kChunk];
   }
 

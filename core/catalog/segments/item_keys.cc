@@ -43,8 +43,7 @@ absl::StatusOr<Matrix> KeysOfItems(const Snapshot& snapshot, int field,
                                    std::span<const ItemId> ids,
                                    absl::string_view path,
                                    const Interrupt& interrupt) {
-  const KeyFieldSchema& schema =
-      snapshot.schema->key_fields[static_cast<std::size_t>(field)];
+  const KeyFieldSchema& schema = snapshot.schema->key_fields[field];
   Matrix keys = {static_cast<std::int64_t>(ids.size()), schema.dim, {}};
   keys.data.reserve(ids.size() * static_cast<std::size_t>(schema.dim));
   for (std::size_t i = 0; i < ids.size(); ++i) {

@@ -106,11 +106,10 @@ absl::Status Masks::AllowOnly(std::span<const ItemId> ids,
         snapshot_->segments[i].segment->rows->capacity());
     masks_[i].excluded = nullptr;
   }
-  return ForEachFound(
-      *snapshot_, ids, field, interrupt, [&](RowAddress address) {
-        masks_[static_cast<std::size_t>(address.segment)].allowed->Set(
-            address.row);
-      });
+  return ForEachFound(*snapshot_, ids, field, interrupt,
+                      [&](RowAddress address) {
+                        masks_[address.segment].allowed->Set(address.row);
+                      });
 }
 
 absl::Status Masks::Keep(const Filter& filter, const Interrupt& interrupt) {
@@ -163,8 +162,7 @@ std::optional<std::int64_t> Masks::KnownEligibleCount(std::size_t segment,
                                                       int field) const {
   const SegmentView& view = snapshot_->segments[segment];
   const SegmentMask& mask = masks_[segment];
-  const std::int64_t live_key_count =
-      view.live_key_counts[static_cast<std::size_t>(field)];
+  const std::int64_t live_key_count = view.live_key_counts[field];
   if (mask.allowed != nullptr) return std::nullopt;
   if (mask.own == nullptr) return live_key_count;
   // It is not known which rows excluded by the query have a key.

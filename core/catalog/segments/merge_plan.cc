@@ -196,8 +196,7 @@ class Planner {
     double indexed_keys = 0;
     const IvfIndex* first = nullptr;
     for (const SegmentView& view : snapshot_.segments) {
-      const auto count = static_cast<double>(
-          view.live_key_counts[static_cast<std::size_t>(field)]);
+      const auto count = static_cast<double>(view.live_key_counts[field]);
       keys += count;
       const KeyIndex& index = view.segment->IndexOf(field, head);
       if (index.kind() != IndexKind::kIvf) continue;

@@ -112,16 +112,15 @@ class Calibrator {
     ListMeans::RankLists(scores, ranks);
     std::sort(ranks.begin(), ranks.end(), std::greater<>());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
-      place[static_cast<std::size_t>(ListMeans::ListOf(ranks[i]))] = i;
+      place[ListMeans::ListOf(ranks[i])] = i;
     }
     const std::span<const std::int32_t> neighbours = sample_.Neighbours(q);
     for (std::size_t n = 0; n < neighbours.size(); ++n) {
-      const std::int32_t list =
-          list_at[static_cast<std::size_t>(neighbours[n])];
+      const std::int32_t list = list_at[neighbours[n]];
       for (std::size_t d = 0; d < found_at.size(); ++d) {
         if (sample_.Reaches(q, d) &&
             static_cast<std::int64_t>(n) < sample_.depths()[d]) {
-          ++found_at[d][place[static_cast<std::size_t>(list)]];
+          ++found_at[d][place[list]];
         }
       }
     }

@@ -45,7 +45,7 @@ void ChooseLists(const ListTree& tree, const SampleQueries& sample,
     const std::vector<std::int32_t> begins = tree.Cut(count);
     lists.offsets.clear();
     for (const std::int32_t place : begins) {
-      lists.offsets.push_back(offsets[static_cast<std::size_t>(place)]);
+      lists.offsets.push_back(offsets[place]);
     }
     lists.Summarise(sums.Merged(begins), seed);
   };

@@ -89,8 +89,7 @@ SampleMargins::Kind SampleMargins::Try(const SampleQueries& sample,
           kind.peaks[i] = *std::ranges::max_element(scores);
           std::size_t place = places[i];
           for (const std::int32_t position : neighbours_of(q)) {
-            const float score =
-                scores[static_cast<std::size_t>(lists_.ListAt(position))];
+            const float score = scores[lists_.ListAt(position)];
             kind.margins[place++] =
                 std::clamp(expected - score, kLowest, kGreatest);
           }
@@ -140,8 +139,7 @@ SampleMargins::Visits SampleMargins::MeanVisits(float margin) const {
         list_count, moved_scores_.expected[q] - margin, visited.data());
     sum.list_count += static_cast<double>(std::max<std::int64_t>(1, count));
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto l =
-          static_cast<std::size_t>(visited[static_cast<std::size_t>(i)]);
+      const auto l = static_cast<std::size_t>(visited[i]);
       sum.key_count +=
           static_cast<double>(lists_.offsets[l + 1] - lists_.offsets[l]);
     }

@@ -66,7 +66,7 @@ class SampleDraw {
     const std::int64_t n = keys_.row_count;
     std::vector<std::int64_t> positions(static_cast<std::size_t>(n));
     for (std::int64_t p = 0; p < n; ++p) {
-      positions[static_cast<std::size_t>(p)] = p;
+      positions[p] = p;
     }
     query_count_ = std::min(n, kSampleQueries);
     sample_.queries_.resize(static_cast<std::size_t>(query_count_ * keys_.dim));
@@ -74,11 +74,10 @@ class SampleDraw {
       const auto other = static_cast<std::size_t>(
           i + static_cast<std::int64_t>(random_() %
                                         static_cast<std::uint64_t>(n - i)));
-      std::swap(positions[static_cast<std::size_t>(i)], positions[other]);
-      const std::int64_t p = positions[static_cast<std::size_t>(i)];
+      std::swap(positions[i], positions[other]);
+      const std::int64_t p = positions[i];
       sampled_.push_back(p);
-      const float factor =
-          IsCosine() ? inverse_norms_[static_cast<std::size_t>(p)] : 1;
+      const float factor = IsCosine() ? inverse_norms_[p] : 1;
       const std::span<const float> key = keys_.Row(p);
       std::transform(key.begin(), key.end(), Query(i),
                      [factor](float component) { return component * factor; });
@@ -139,14 +138,11 @@ class SampleDraw {
     const bool completed = ForEachBlock(
         sample_.queries_, [&](std::int64_t q, std::int64_t begin,
                               const float* similarities, std::int64_t count) {
-          const std::int64_t& self = sampled_[static_cast<std::size_t>(q)];
-          Offer({&self, 1}, begin, similarities, count,
-                tops[static_cast<std::size_t>(q)]);
-          float& nearest = least[static_cast<std::size_t>(q)];
+          const std::int64_t& self = sampled_[q];
+          Offer({&self, 1}, begin, similarities, count, tops[q]);
+          float& nearest = least[q];
           for (std::int64_t i = 0; i < count; ++i) {
-            const float relative =
-                key_squares[static_cast<std::size_t>(begin + i)] -
-                2 * similarities[i];
+            const float relative = key_squares[begin + i] - 2 * similarities[i];
             if (relative < nearest && begin + i != self) nearest = relative;
           }
         });
@@ -156,8 +152,7 @@ class SampleDraw {
     double distance_sum = 0;
     std::int64_t distance_count = 0;
     for (std::size_t q = 0; q < query_count; ++q) {
-      const double square =
-          double{least[q]} + key_squares[static_cast<std::size_t>(sampled_[q])];
+      const double square = double{least[q]} + key_squares[sampled_[q]];
       if (!std::isfinite(square)) continue;
       distance_sum += std::sqrt(std::max(0.0, square));
       ++distance_count;
@@ -224,8 +219,7 @@ class SampleDraw {
     const bool completed = ForEachBlock(
         sample_.queries_, [&](std::int64_t q, std::int64_t begin,
                               const float* similarities, std::int64_t count) {
-          Offer({&sampled_[static_cast<std::size_t>(q)], 1}, begin,
-                similarities, count, tops[static_cast<std::size_t>(q)]);
+          Offer({&sampled_[q], 1}, begin, similarities, count, tops[q]);
         });
     if (!completed) return false;
     TakeFound(tops, sample_.neighbours_);
@@ -242,8 +236,7 @@ class SampleDraw {
       for (std::int64_t i = 0; i < SampleQueries::PartsOfBlend(q); ++i) {
         const auto p = static_cast<std::int64_t>(random_() % key_count);
         of_blend.push_back(p);
-        const float factor =
-            IsCosine() ? inverse_norms_[static_cast<std::size_t>(p)] : 1;
+        const float factor = IsCosine() ? inverse_norms_[p] : 1;
         const std::span<const float> key = keys_.Row(p);
         for (std::size_t d = 0; d < key.size(); ++d) {
           blend[d] += factor * key[d];
@@ -254,8 +247,7 @@ class SampleDraw {
     const bool completed = ForEachBlock(
         sample_.blends_, [&](std::int64_t q, std::int64_t begin,
                              const float* similarities, std::int64_t count) {
-          Offer(parts[static_cast<std::size_t>(q)], begin, similarities, count,
-                tops[static_cast<std::size_t>(q)]);
+          Offer(parts[q], begin, similarities, count, tops[q]);
         });
     if (!completed) return false;
     TakeFound(tops, sample_.blend_neighbours_);

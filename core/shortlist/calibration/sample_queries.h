@@ -52,7 +52,7 @@ class SampleQueries {
   // say, or all others if there are fewer; for the first few queries as many as
   // the greatest depth.
   std::span<const std::int32_t> Neighbours(std::int64_t i) const {
-    return neighbours_[static_cast<std::size_t>(i)];
+    return neighbours_[i];
   }
   // The key that query i was moved from, and its neighbours, at most as many as
   // the options say.
@@ -60,7 +60,7 @@ class SampleQueries {
     return {keys_.data() + i * dim_, static_cast<std::size_t>(dim_)};
   }
   std::span<const std::int32_t> KeyNeighbours(std::int64_t i) const {
-    return key_neighbours_[static_cast<std::size_t>(i)];
+    return key_neighbours_[i];
   }
   // Keys of blend i of [0, count).
   static std::int64_t PartsOfBlend(std::int64_t i) {
@@ -72,7 +72,7 @@ class SampleQueries {
     return {blends_.data() + i * dim_, static_cast<std::size_t>(dim_)};
   }
   std::span<const std::int32_t> BlendNeighbours(std::int64_t i) const {
-    return blend_neighbours_[static_cast<std::size_t>(i)];
+    return blend_neighbours_[i];
   }
   // Numbers of neighbours to learn for, ascending: that of the options times 1,
   // 4, 16 and 64, except those beyond a quarter of the keys, which would be

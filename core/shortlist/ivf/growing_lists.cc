@@ -26,13 +26,10 @@ void GrowingLists::Assign(
   std::vector<std::int32_t> lists(keyed.size());
   training_->assigner->Assign(
       static_cast<std::int64_t>(keyed.size()),
-      [&](std::int64_t i) {
-        return key_of(keyed[static_cast<std::size_t>(i)]);
-      },
-      lists.data(), scratch);
+      [&](std::int64_t i) { return key_of(keyed[i]); }, lists.data(), scratch);
   for (std::size_t i = 0; i < keyed.size(); ++i) {
     const auto row = static_cast<std::size_t>(keyed[i]);
-    std::atomic<RowIndex>& newest = newest_[static_cast<std::size_t>(lists[i])];
+    std::atomic<RowIndex>& newest = newest_[lists[i]];
     list_of_[row] = lists[i];
     older_[row] = newest.load(std::memory_order_relaxed);
     // Readers of older snapshots skip this row on their way to theirs.
@@ -46,9 +43,8 @@ void GrowingLists::Collect(std::span<const std::int32_t> lists,
                            std::vector<RowIndex>& rows) const {
   rows.clear();
   for (const std::int32_t list : lists) {
-    RowIndex row =
-        newest_[static_cast<std::size_t>(list)].load(std::memory_order_acquire);
-    for (; row >= 0; row = older_[static_cast<std::size_t>(row)]) {
+    RowIndex row = newest_[list].load(std::memory_order_acquire);
+    for (; row >= 0; row = older_[row]) {
       if (eligible.Bit(row) != 0) rows.push_back(row);
     }
   }

@@ -39,9 +39,7 @@ class GrowingLists {
               absl::FunctionRef<std::span<const float>(RowIndex row)> key_of);
 
   // Returns the list of an assigned row; -1 if it is in none.
-  std::int32_t ListOf(RowIndex row) const {
-    return list_of_[static_cast<std::size_t>(row)];
-  }
+  std::int32_t ListOf(RowIndex row) const { return list_of_[row]; }
   // As ListOf, for all rows below row_end.
   std::span<const std::int32_t> ListsBelow(RowIndex row_end) const {
     return {list_of_.data(), static_cast<std::size_t>(row_end)};

@@ -64,7 +64,7 @@ absl::StatusOr<std::vector<float>> TrainOnSample(Keys keys, std::int64_t dim,
   for (std::size_t i = 0; i < sample_count; ++i) {
     MakeWayAt(static_cast<std::int64_t>(i));
     std::swap(rows[i], rows[i + random() % (rows.size() - i)]);
-    const std::span<const float> key = keys[static_cast<std::size_t>(rows[i])];
+    const std::span<const float> key = keys[rows[i]];
     const float factor = options.spherical ? InverseNorm(key) : 1;
     std::transform(key.begin(), key.end(),
                    sample.data() + i * static_cast<std::size_t>(dim),
@@ -87,8 +87,8 @@ absl::StatusOr<std::vector<std::int32_t>> AssignToLists(
       assigner.Assign(
           std::min(kBlockRows, end - begin),
           [&](std::int64_t i) {
-            const RowIndex row = rows[static_cast<std::size_t>(begin + i)];
-            return keys[static_cast<std::size_t>(row)];
+            const RowIndex row = rows[begin + i];
+            return keys[row];
           },
           lists.data() + begin, scratch);
     }
@@ -104,7 +104,7 @@ std::vector<std::int64_t> CountKeys(std::span<const std::int32_t> list_of_row,
                                     std::int64_t list_count) {
   std::vector<std::int64_t> counts(static_cast<std::size_t>(list_count));
   for (const std::int32_t list : list_of_row) {
-    ++counts[static_cast<std::size_t>(list)];
+    ++counts[list];
   }
   return counts;
 }
@@ -125,17 +125,17 @@ absl::StatusOr<InvertedLists> Arrange(Keys keys, std::span<const RowIndex> rows,
   std::vector<std::int64_t> next = arranged.offsets;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const auto list = static_cast<std::size_t>(list_of_row[i]);
-    arranged.rows[static_cast<std::size_t>(next[list]++)] = rows[i];
+    arranged.rows[next[list]++] = rows[i];
   }
   ATTENDANT_ASSIGN_OR_RETURN(
       arranged.keys,
-      KeyFloats::Gather(
-          arranged.key_count(), dim, files, [&](std::int64_t position) {
-            const auto p = static_cast<std::size_t>(position);
-            const auto key = keys[static_cast<std::size_t>(arranged.rows[p])];
-            arranged.inverse_norms[p] = InverseNorm(key);
-            return key;
-          }));
+      KeyFloats::Gather(arranged.key_count(), dim, files,
+                        [&](std::int64_t position) {
+                          const auto p = static_cast<std::size_t>(position);
+                          const auto key = keys[arranged.rows[p]];
+                          arranged.inverse_norms[p] = InverseNorm(key);
+                          return key;
+                        }));
   return arranged;
 }
 
@@ -170,7 +170,7 @@ absl::StatusOr<Trained> Train(Keys keys, std::span<const RowIndex> rows,
     tree.emplace(centroid_view,
                  CountKeys(list_of_row, centroid_view.row_count));
     for (std::int32_t& list : list_of_row) {
-      list = tree->places()[static_cast<std::size_t>(list)];
+      list = tree->places()[list];
     }
   }
   Trained trained;
@@ -228,7 +228,7 @@ absl::StatusOr<InvertedLists> ArrangeByTraining(Keys keys,
   std::vector<RowIndex> unknown;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     if (!options.known_lists.empty()) {
-      list_of_row[i] = options.known_lists[static_cast<std::size_t>(rows[i])];
+      list_of_row[i] = options.known_lists[rows[i]];
     }
     if (list_of_row[i] < 0) unknown.push_back(rows[i]);
   }

@@ -14,7 +14,7 @@ UnscoredMassOptions MassOptionsOf(const IvfTraining& training) {
       .square_distance = training.square_distance,
       .seed = training.seed};
   for (int i = 0; i < kLearnedRates; ++i) {
-    options.probe_counts[static_cast<std::size_t>(i)] =
+    options.probe_counts[i] =
         static_cast<std::int64_t>(std::ceil(calibration.ProbesFor(
             static_cast<double>(calibration.depths[0].neighbour_count) /
             LearnedRate(i))));

@@ -58,18 +58,17 @@ ListIndex::ListIndex(InvertedLists lists, std::int64_t row_count,
       values_(std::move(values)) {
   for (std::size_t p = 0; p < lists_.rows.size(); ++p) {
     keyed_.Set(lists_.rows[p]);
-    positions_[static_cast<std::size_t>(lists_.rows[p])] =
-        static_cast<std::int32_t>(p);
+    positions_[lists_.rows[p]] = static_cast<std::int32_t>(p);
   }
 }
 
 std::int32_t ListIndex::ListOf(RowIndex row) const {
-  const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+  const std::int32_t position = positions_[row];
   return position < 0 ? -1 : static_cast<std::int32_t>(lists_.ListAt(position));
 }
 
 std::span<const float> ListIndex::Key(RowIndex row) const {
-  const std::int32_t position = positions_[static_cast<std::size_t>(row)];
+  const std::int32_t position = positions_[row];
   if (position < 0) return {};
   return lists_.key_view().Row(position);
 }

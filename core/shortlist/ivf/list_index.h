@@ -65,13 +65,12 @@ class ListIndex : public IvfIndex {
   std::span<const float> Key(RowIndex row) const override;
   std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override {
     // All bits past the last row are clear.
-    return rows == 0 ? 0 : rows & keyed_.words()[static_cast<std::size_t>(w)];
+    return rows == 0 ? 0 : rows & keyed_.words()[w];
   }
   float inverse_norm(RowIndex row) const override {
-    const std::int32_t position = positions_[static_cast<std::size_t>(row)];
-    return position < 0
-               ? std::numeric_limits<float>::quiet_NaN()
-               : lists_.inverse_norms[static_cast<std::size_t>(position)];
+    const std::int32_t position = positions_[row];
+    return position < 0 ? std::numeric_limits<float>::quiet_NaN()
+                        : lists_.inverse_norms[position];
   }
   double max_norm() const override { return lists_.max_norm(); }
   absl::StatusOr<ScanStats> Scan(const ScanQuery& query,
@@ -196,7 +195,7 @@ class ListIndex : public IvfIndex {
   std::int64_t ProbesOf(const ScanGoals& goals) const;
   // Number of keys that the list was learned from.
   double TrainedCount(std::int32_t list) const {
-    return lists_.means->counts[static_cast<std::size_t>(list)];
+    return lists_.means->counts[list];
   }
   // Standard deviation of the scores that 4 bits of the means give a query of
   // norm 1.

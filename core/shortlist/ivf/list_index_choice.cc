@@ -54,15 +54,14 @@ void BestFirst(std::span<const float> numbers,
   thread_local std::vector<std::int32_t> others;
   chosen.clear();
   for (const std::int32_t position : positions) {
-    chosen.push_back(numbers[static_cast<std::size_t>(position)]);
+    chosen.push_back(numbers[position]);
   }
   SelectBest(chosen, static_cast<std::int64_t>(std::min(kFirst, chosen.size())),
              best);
   others.swap(positions);
   positions.clear();
   for (std::int32_t& at : best) {
-    positions.push_back(
-        std::exchange(others[static_cast<std::size_t>(at)], -1));
+    positions.push_back(std::exchange(others[at], -1));
   }
   for (const std::int32_t position : others) {
     if (position >= 0) positions.push_back(position);
@@ -219,7 +218,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
         [&](const std::vector<std::int32_t>& chosen) {
           double sum = 0;
           for (const std::int32_t i : chosen) {
-            sum += TrainedCount(likely[static_cast<std::size_t>(i)]);
+            sum += TrainedCount(likely[i]);
           }
           return sum >= choice.key_count;
         },
@@ -229,7 +228,7 @@ void ListIndex::ChooseExactly(float* scores, const ListChoice& choice,
     SelectBest(of_likely, choice.probe_count, visit.lists);
   }
   for (std::int32_t& list : visit.lists) {
-    list = likely[static_cast<std::size_t>(list)];
+    list = likely[list];
   }
 }
 

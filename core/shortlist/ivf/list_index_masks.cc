@@ -38,8 +38,7 @@ std::vector<std::int64_t> ListIndex::CountEligible(
   if (fewer * kKeysPerSearch > lists_.key_count()) {
     for (std::size_t l = 0; l < counts.size(); ++l) {
       for (std::int64_t p = lists_.offsets[l]; p < lists_.offsets[l + 1]; ++p) {
-        counts[l] +=
-            eligible.Test(lists_.rows[static_cast<std::size_t>(p)]) ? 1 : 0;
+        counts[l] += eligible.Test(lists_.rows[p]) ? 1 : 0;
       }
     }
     return counts;
@@ -100,8 +99,7 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
     }
   }
   for (const Candidate& candidate : known) {
-    input.known.push_back(
-        {positions_[static_cast<std::size_t>(candidate.row)], candidate.logit});
+    input.known.push_back({positions_[candidate.row], candidate.logit});
   }
   std::sort(input.known.begin(), input.known.end(),
             [](const KnownKey& a, const KnownKey& b) {
@@ -345,7 +343,7 @@ absl::Status ListIndex::ScanRows(const Bitmap& eligible, RowScan& scan) const {
       const auto row = static_cast<RowIndex>(64 * w) +
                        static_cast<RowIndex>(std::countr_zero(word));
       rows[count] = row;
-      positions[count++] = positions_[static_cast<std::size_t>(row)];
+      positions[count++] = positions_[row];
       if (count == kBatch) ATTENDANT_RETURN_IF_ERROR(score());
     }
   }

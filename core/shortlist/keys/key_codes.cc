@@ -87,14 +87,14 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
       (block_count + kChunkBlocks - 1) / kChunkBlocks;
   std::vector<Totals> chunks(static_cast<std::size_t>(chunk_count), none);
   std::vector<std::uint64_t> hashes(static_cast<std::size_t>(key_count_));
-  ForEachPart(
-      chunk_count, thread_count, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t c = begin; c < end; ++c) {
-          EncodeBlocks(source, c * kChunkBlocks,
-                       std::min((c + 1) * kChunkBlocks, block_count),
-                       chunks[static_cast<std::size_t>(c)], hashes.data());
-        }
-      });
+  ForEachPart(chunk_count, thread_count,
+              [&](std::int64_t begin, std::int64_t end) {
+                for (std::int64_t c = begin; c < end; ++c) {
+                  EncodeBlocks(source, c * kChunkBlocks,
+                               std::min((c + 1) * kChunkBlocks, block_count),
+                               chunks[c], hashes.data());
+                }
+              });
   totals_ = std::move(none);
   totals_.usable = key_count_ > 0;
   for (const Totals& chunk : chunks) totals_.Add(chunk);
@@ -127,9 +127,7 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
         continue;
       }
       const std::span<const float> key = source.keys.Row(p);
-      const float factor = source.factors.empty()
-                               ? 1
-                               : source.factors[static_cast<std::size_t>(p)];
+      const float factor = source.factors.empty() ? 1 : source.factors[p];
       const float* mean = nullptr;
       if (!source.offsets.empty()) {
         while (source.offsets[static_cast<std::size_t>(list) + 1] <= p) ++list;
@@ -137,8 +135,8 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
       }
       double square_norm = 0;
       for (std::int64_t d = 0; d < dim; ++d) {
-        const float component = key[static_cast<std::size_t>(d)] * factor -
-                                (mean == nullptr ? 0 : mean[d]);
+        const float component =
+            key[d] * factor - (mean == nullptr ? 0 : mean[d]);
         rotated[d * kRows + r] = component;
         square_norm += double{component} * component;
       }
@@ -150,7 +148,7 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
     EncodeBlock(rotated.data(), block, totals, errors_4.data(), hashes);
   }
   for (std::int64_t d = 0; d < dim; ++d) {
-    double& sum = totals.errors_4[static_cast<std::size_t>(d)];
+    double& sum = totals.errors_4[d];
     for (std::int64_t r = 0; r < kRows; ++r) sum += errors_4[d * kRows + r];
   }
 }
@@ -173,7 +171,7 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
     inverses[r] = scales[r] > kMinScale ? kMaxCode / greatest[r]
                   : scales[r] > 0       ? 1 / kMinScale
                                         : 0;
-    scales_[static_cast<std::size_t>(block * kRows + r)] = scales[r];
+    scales_[block * kRows + r] = scales[r];
     totals.max_scale = std::max(totals.max_scale, scales[r]);
     totals.scale_sum += scales[r];
     totals.square_scale_sum += double{scales[r]} * scales[r];

@@ -82,7 +82,7 @@ class KeyCodes {
     return repeats_.empty() || repeats_.size() == list_count;
   }
   double RepeatsOf(std::int64_t list) const {
-    return repeats_.empty() ? 1 : repeats_[static_cast<std::size_t>(list)];
+    return repeats_.empty() ? 1 : repeats_[list];
   }
   // The greatest norm among the coded vectors.
   double max_norm() const { return totals_.max_norm; }

@@ -50,14 +50,12 @@ std::vector<std::int32_t> NormRanges(const std::vector<double>& norms,
                                      std::int64_t range_count) {
   std::vector<std::int32_t> order(norms.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&norms](std::int32_t a, std::int32_t b) {
-                     return norms[static_cast<std::size_t>(a)] <
-                            norms[static_cast<std::size_t>(b)];
-                   });
+  std::stable_sort(
+      order.begin(), order.end(),
+      [&norms](std::int32_t a, std::int32_t b) { return norms[a] < norms[b]; });
   std::vector<std::int32_t> ranges(norms.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
-    ranges[static_cast<std::size_t>(order[i])] =
+    ranges[order[i]] =
         static_cast<std::int32_t>(static_cast<std::int64_t>(i) * range_count /
                                   static_cast<std::int64_t>(order.size()));
   }
@@ -107,8 +105,7 @@ bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
         const auto bucket = static_cast<std::size_t>(
             r * BucketsPerRound() + ranges[at] * 2 * directions +
             nearest.bucket());
-        bucket_of[static_cast<std::size_t>(r * key_count_ + p)] =
-            static_cast<std::int32_t>(bucket);
+        bucket_of[r * key_count_ + p] = static_cast<std::int32_t>(bucket);
         ++offsets_[bucket + 1];
         product_sums[bucket] += nearest.size * factors[at];
         square_sums[bucket] += norms[at] * norms[at];
@@ -120,7 +117,7 @@ bool AngularBuckets::Build(MatrixView keys, std::span<const float> factors,
   std::vector<std::int64_t> next(offsets_.begin(), offsets_.end() - 1);
   for (std::size_t i = 0; i < bucket_of.size(); ++i) {
     const auto bucket = static_cast<std::size_t>(bucket_of[i]);
-    members_[static_cast<std::size_t>(next[bucket]++)] =
+    members_[next[bucket]++] =
         static_cast<std::int32_t>(static_cast<std::int64_t>(i) % key_count_);
   }
 

@@ -76,7 +76,7 @@ void FlatIndex::Append(std::span<const float> key) {
     key_bytes_.fetch_add(touched_keys_.Write(to, key.size_bytes()),
                          std::memory_order_relaxed);
   }
-  inverse_norms_[static_cast<std::size_t>(row)] = InverseNorm(key);
+  inverse_norms_[row] = InverseNorm(key);
   max_norm_.store(std::max(max_norm(), Norm(key)), std::memory_order_relaxed);
   row_count_.store(row + 1, std::memory_order_relaxed);
 }
@@ -110,7 +110,7 @@ std::int32_t FlatIndex::ListOf(RowIndex row) const {
 }
 
 std::span<const float> FlatIndex::Key(RowIndex row) const {
-  if (std::isnan(inverse_norms_[static_cast<std::size_t>(row)])) return {};
+  if (std::isnan(inverse_norms_[row])) return {};
   // From a file, reads in runs: Key is called to build another index, row after
   // row.
   return {keys_.runs() + row * dim_, static_cast<std::size_t>(dim_)};
@@ -120,7 +120,7 @@ std::uint64_t FlatIndex::Keyed(std::int64_t w, std::uint64_t rows) const {
   std::uint64_t keyed = rows;
   for (; rows != 0; rows &= rows - 1) {
     const int i = std::countr_zero(rows);
-    if (std::isnan(inverse_norms_[static_cast<std::size_t>(64 * w + i)])) {
+    if (std::isnan(inverse_norms_[64 * w + i])) {
       keyed &= ~(std::uint64_t{1} << i);
     }
   }

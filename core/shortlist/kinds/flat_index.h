@@ -53,7 +53,7 @@ class FlatIndex : public KeyIndex {
   std::span<const float> Key(RowIndex row) const override;
   std::uint64_t Keyed(std::int64_t w, std::uint64_t rows) const override;
   float inverse_norm(RowIndex row) const override {
-    return inverse_norms_[static_cast<std::size_t>(row)];
+    return inverse_norms_[row];
   }
   double max_norm() const override {
     return max_norm_.load(std::memory_order_relaxed);

@@ -46,8 +46,7 @@ class ScaledKeys {
       : dim_(keys.dim),
         bfloats_(static_cast<std::size_t>(keys.row_count * keys.dim)) {
     for (std::int64_t p = 0; p < keys.row_count; ++p) {
-      RoundToBfloats(keys.Row(p).data(), dim_,
-                     factors[static_cast<std::size_t>(p)],
+      RoundToBfloats(keys.Row(p).data(), dim_, factors[p],
                      bfloats_.data() + p * dim_);
     }
   }
@@ -139,8 +138,7 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
   const std::vector<int>& levels = links.levels;
   std::stable_sort(order.begin(), order.end(),
                    [&levels](std::int32_t a, std::int32_t b) {
-                     return levels[static_cast<std::size_t>(a)] >
-                            levels[static_cast<std::size_t>(b)];
+                     return levels[a] > levels[b];
                    });
 
   ScaledProducts distances(keys.keys(), factors);
@@ -149,7 +147,7 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
   for (const std::int32_t position : order) {
     if (IsCancelled(options.cancelled)) return BuildCancelled();
     distances.SetQuery(position);
-    const int level = levels[static_cast<std::size_t>(position)] - 1;
+    const int level = levels[position] - 1;
     links.add_with_locks(distances, level, position, locks.get(), visited);
   }
   // FAISS let its arrays grow to up to twice the size needed; a copy has no
@@ -195,7 +193,7 @@ absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
         static_cast<std::size_t>(links.cum_nb_neighbors(level_count)));
   }
   if (links.offsets.back() != links.neighbors.size()) return none;
-  links.max_level = links.levels[static_cast<std::size_t>(entry_point)] - 1;
+  links.max_level = links.levels[entry_point] - 1;
   for (std::size_t p = 0; p < links.levels.size(); ++p) {
     for (int level = 0; level < links.levels[p]; ++level) {
       std::size_t begin = 0, end = 0;
@@ -203,9 +201,7 @@ absl::StatusOr<faiss::HNSW> LoadLinks(ByteSource& source,
       for (; begin < end && links.neighbors[begin] >= 0; ++begin) {
         const std::int32_t link = links.neighbors[begin];
         // A key that is linked to on a level must have links on that level.
-        if (!is_key(link) ||
-            (level > 0 &&
-             links.levels[static_cast<std::size_t>(link)] <= level)) {
+        if (!is_key(link) || (level > 0 && links.levels[link] <= level)) {
           return none;
         }
       }
@@ -308,7 +304,7 @@ class GraphIndex : public WidthIndex<HnswIndex, IndexKind::kHnsw> {
     ATTENDANT_RETURN_IF_ERROR(walk.Run(*graph_, keys(), query, width));
     for (std::size_t i = 0; i < walk.positions().size(); ++i) {
       const std::int32_t position = walk.positions()[i];
-      if (!eligible.Has(keys().rows()[static_cast<std::size_t>(position)])) {
+      if (!eligible.Has(keys().rows()[position])) {
         continue;
       }
       found.positions.push_back(position);

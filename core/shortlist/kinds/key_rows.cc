@@ -29,8 +29,7 @@ absl::StatusOr<KeyRows> KeyRows::Make(
   ATTENDANT_ASSIGN_OR_RETURN(
       lists.keys,
       KeyFloats::Gather(lists.key_count(), dim, files, [&](std::int64_t p) {
-        return keys[static_cast<std::size_t>(
-            lists.rows[static_cast<std::size_t>(p)])];
+        return keys[lists.rows[static_cast<std::size_t>(p)]];
       }));
   lists.offsets = {0, lists.key_count()};
   const bool normalise = score_kind == ScoreKind::kCosine;
@@ -144,7 +143,7 @@ absl::Status KeyRows::ScanPositions(std::span<const std::int32_t> positions,
     const auto batch =
         positions.subspan(begin, std::min(kBatch, positions.size() - begin));
     for (std::size_t i = 0; i < batch.size(); ++i) {
-      batch_rows[i] = rows()[static_cast<std::size_t>(batch[i])];
+      batch_rows[i] = rows()[batch[i]];
     }
     lists().keys.Await(batch, dim());
     ATTENDANT_RETURN_IF_ERROR(

@@ -99,21 +99,19 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
     }
     std::sort(order.begin(), order.end(),
               [&scores](std::int32_t a, std::int32_t b) {
-                const float sa = scores[static_cast<std::size_t>(a)];
-                const float sb = scores[static_cast<std::size_t>(b)];
+                const float sa = scores[a];
+                const float sb = scores[b];
                 return sa > sb || (sa == sb && a < b);
               });
     for (std::size_t i = 0; i < order.size(); ++i) {
-      place[static_cast<std::size_t>(order[i])] =
-          static_cast<std::int64_t>(i) + 1;
+      place[order[i]] = static_cast<std::int64_t>(i) + 1;
     }
     widths.clear();
     for (const std::int32_t position : sample.Neighbours(q)) {
       std::int64_t least = RecallCurve::kNever;
       for (std::int64_t r = 0; r < buckets.round_count(); ++r) {
-        const std::int32_t bucket = bucket_of[static_cast<std::size_t>(
-            r * keys.key_count() + position)];
-        least = std::min(least, place[static_cast<std::size_t>(bucket)]);
+        const std::int32_t bucket = bucket_of[r * keys.key_count() + position];
+        least = std::min(least, place[bucket]);
       }
       widths.push_back(least);
     }
@@ -152,7 +150,7 @@ class BucketIndex : public WidthIndex<LshIndex, IndexKind::kLsh> {
     for (const std::int32_t bucket : best) {
       for (const std::int32_t position : buckets_.KeysOf(bucket)) {
         if (!visited.Add(position)) continue;
-        if (eligible.Has(keys().rows()[static_cast<std::size_t>(position)])) {
+        if (eligible.Has(keys().rows()[position])) {
           found.positions.push_back(position);
         }
       }

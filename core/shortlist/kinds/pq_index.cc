@@ -34,16 +34,15 @@ std::vector<std::int64_t> PlacesOf(std::span<const std::int32_t> positions,
   std::vector<float> wanted;
   wanted.reserve(positions.size());
   for (const std::int32_t p : positions) {
-    wanted.push_back(products[static_cast<std::size_t>(p)]);
+    wanted.push_back(products[p]);
   }
   std::vector<float> sorted = wanted;
   std::sort(sorted.begin(), sorted.end());
   // counts[i]: products >= sorted[i - 1] and < sorted[i].
   std::vector<std::int64_t> counts(sorted.size() + 1);
   for (const float product : products) {
-    ++counts[static_cast<std::size_t>(
-        std::upper_bound(sorted.begin(), sorted.end(), product) -
-        sorted.begin())];
+    ++counts[std::upper_bound(sorted.begin(), sorted.end(), product) -
+             sorted.begin()];
   }
   for (std::size_t i = counts.size() - 1; i > 0; --i) {
     counts[i - 1] += counts[i];
@@ -51,9 +50,9 @@ std::vector<std::int64_t> PlacesOf(std::span<const std::int32_t> positions,
   std::vector<std::int64_t> places;
   places.reserve(wanted.size());
   for (const float product : wanted) {
-    places.push_back(counts[static_cast<std::size_t>(
-        std::upper_bound(sorted.begin(), sorted.end(), product) -
-        sorted.begin())]);
+    places.push_back(
+        counts[std::upper_bound(sorted.begin(), sorted.end(), product) -
+               sorted.begin()]);
   }
   return places;
 }
@@ -111,7 +110,7 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
       }
       const std::int64_t end = std::min(begin + kCodesPerCheck, key_count);
       for (std::int64_t p = begin; p < end; ++p) {
-        if (!eligible.Has(keys().rows()[static_cast<std::size_t>(p)])) {
+        if (!eligible.Has(keys().rows()[p])) {
           continue;
         }
         products.push_back(codes_.Product(table, p));
@@ -122,7 +121,7 @@ class ProductIndex : public WidthIndex<PqIndex, IndexKind::kPq> {
     found.exhausted = width >= found.met_count;
     SelectBest(products, std::min(width, found.met_count), best);
     for (const std::int32_t i : best) {
-      found.positions.push_back(positions[static_cast<std::size_t>(i)]);
+      found.positions.push_back(positions[i]);
     }
     return absl::OkStatus();
   }

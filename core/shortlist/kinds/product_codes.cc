@@ -20,7 +20,7 @@ std::vector<std::int64_t> SamplePositions(std::int64_t key_count,
                                           std::uint64_t seed) {
   std::vector<std::int64_t> positions(static_cast<std::size_t>(key_count));
   for (std::int64_t p = 0; p < key_count; ++p) {
-    positions[static_cast<std::size_t>(p)] = p;
+    positions[p] = p;
   }
   const auto count =
       static_cast<std::size_t>(std::min(key_count, kTrainingKeys));
@@ -50,7 +50,7 @@ absl::Status ProductCodes::Build(MatrixView keys,
     const std::int64_t width = PartBegin(part + 1) - first;
     const auto append = [&](std::int64_t position) {
       const float* key = keys.Row(position).data() + first;
-      const float factor = factors[static_cast<std::size_t>(position)];
+      const float factor = factors[position];
       for (std::int64_t d = 0; d < width; ++d) rows.push_back(key[d] * factor);
     };
     rows.clear();
@@ -65,8 +65,7 @@ absl::Status ProductCodes::Build(MatrixView keys,
         LearnCentroids({rows.data(), sample_count, width}, learn_options));
     for (std::int64_t c = 0; c < learn_options.centroid_count; ++c) {
       for (std::int64_t d = 0; d < width; ++d) {
-        centroids_[static_cast<std::size_t>((first + d) * kCentroids + c)] =
-            centroids[static_cast<std::size_t>(c * width + d)];
+        centroids_[(first + d) * kCentroids + c] = centroids[c * width + d];
       }
     }
 
@@ -85,9 +84,8 @@ absl::Status ProductCodes::EncodePart(MatrixView keys,
   std::vector<float> half_squares(kCentroids);
   for (std::int64_t d = PartBegin(part); d < PartBegin(part + 1); ++d) {
     for (std::int64_t c = 0; c < centroid_count; ++c) {
-      const float component =
-          centroids_[static_cast<std::size_t>(d * kCentroids + c)];
-      half_squares[static_cast<std::size_t>(c)] += component * component / 2;
+      const float component = centroids_[d * kCentroids + c];
+      half_squares[c] += component * component / 2;
     }
   }
   float scores[kCentroids];
@@ -96,12 +94,12 @@ absl::Status ProductCodes::EncodePart(MatrixView keys,
     if (p % 256 == 0 && IsCancelled(options_.cancelled)) {
       return BuildCancelled();
     }
-    const float factor = factors[static_cast<std::size_t>(p)];
+    const float factor = factors[p];
     for (std::int64_t c = 0; c < kCentroids; ++c) {
-      scores[c] = -half_squares[static_cast<std::size_t>(c)];
+      scores[c] = -half_squares[c];
     }
     for (std::int64_t d = PartBegin(part); d < PartBegin(part + 1); ++d) {
-      const float component = keys.Row(p)[static_cast<std::size_t>(d)] * factor;
+      const float component = keys.Row(p)[d] * factor;
       const float* of_component = centroids_.data() + d * kCentroids;
       for (std::int64_t c = 0; c < kCentroids; ++c) {
         scores[c] += component * of_component[c];
@@ -111,7 +109,7 @@ absl::Status ProductCodes::EncodePart(MatrixView keys,
     const bool found =
         kernels.SelectAtLeast(scores, centroid_count,
                               kernels.Max(scores, centroid_count), best) > 0;
-    codes_[static_cast<std::size_t>(p * options_.part_count + part)] =
+    codes_[p * options_.part_count + part] =
         static_cast<std::uint8_t>(found ? best[0] : 0);
   }
   return absl::OkStatus();
@@ -123,7 +121,7 @@ void ProductCodes::MakeTable(std::span<const float> query,
   for (std::int64_t part = 0; part < options_.part_count; ++part) {
     float* products = table.data() + part * kCentroids;
     for (std::int64_t d = PartBegin(part); d < PartBegin(part + 1); ++d) {
-      const float component = query[static_cast<std::size_t>(d)];
+      const float component = query[d];
       const float* of_component = centroids_.data() + d * kCentroids;
       for (std::int64_t c = 0; c < kCentroids; ++c) {
         products[c] += component * of_component[c];

@@ -140,10 +140,9 @@ absl::StatusOr<ScanStats> WidthSearch::AddFound(
   }
   for (std::size_t i = 0; i < found.similarities.size(); ++i) {
     const std::int32_t position = found.positions[i];
-    ATTENDANT_RETURN_IF_ERROR(
-        scan.AddScored(keys_.keys().Row(position).data(),
-                       keys_.rows()[static_cast<std::size_t>(position)],
-                       found.similarities[i]));
+    ATTENDANT_RETURN_IF_ERROR(scan.AddScored(keys_.keys().Row(position).data(),
+                                             keys_.rows()[position],
+                                             found.similarities[i]));
   }
   ATTENDANT_RETURN_IF_ERROR(scan.Finish());
   const bool complete = scan.scored_count() == eligible.count;

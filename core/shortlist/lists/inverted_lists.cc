@@ -41,8 +41,7 @@ ListSums InvertedLists::SumKeys(bool normalise, int thread_count) const {
     double square_sum = 0;
     for (std::int64_t p = offsets[l]; p < offsets[l + 1]; ++p) {
       const float* key = keys.runs() + p * dim;
-      const double factor =
-          normalise ? inverse_norms[static_cast<std::size_t>(p)] : 1;
+      const double factor = normalise ? inverse_norms[p] : 1;
       for (std::size_t d = 0; d < width; ++d) {
         const double component = factor * key[d];
         sum[d] += component;
@@ -186,14 +185,12 @@ double InvertedLists::MeanSquareDistance(bool normalise) const {
     const double mean_norm = Norm(mean);
     const std::int64_t end = offsets[static_cast<std::size_t>(l) + 1];
     std::int64_t count = 0;
-    for (std::int64_t begin = offsets[static_cast<std::size_t>(l)]; begin < end;
-         begin += count) {
+    for (std::int64_t begin = offsets[l]; begin < end; begin += count) {
       count = std::min(kBlockKeys, end - begin);
       ActiveKernels().DotRows(mean.data(), keys.runs() + begin * dim, count,
                               dim, products);
       for (std::int64_t i = 0; i < count; ++i) {
-        const double inverse =
-            inverse_norms[static_cast<std::size_t>(begin + i)];
+        const double inverse = inverse_norms[begin + i];
         const double norm = inverse > 0 ? 1 / inverse : 0;
         const double factor = normalise ? inverse : 1;
         sum += factor * factor * norm * norm - 2 * factor * products[i] +

@@ -61,9 +61,8 @@ void ListAssigner::Assign(
                   scratch.nearest_);
   }
   if (learned_.lists.empty()) return;
-  std::transform(lists, lists + count, lists, [this](std::int32_t place) {
-    return learned_.lists[static_cast<std::size_t>(place)];
-  });
+  std::transform(lists, lists + count, lists,
+                 [this](std::int32_t place) { return learned_.lists[place]; });
 }
 
 std::int64_t ListAssigner::memory_bytes() const {

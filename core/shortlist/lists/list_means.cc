@@ -30,7 +30,7 @@ class BestLists {
         std::min(block_count * kBestLists, scores.size()));
     thread_local std::vector<std::int32_t> best;
     SelectBest(scores, wanted, best);
-    most_ = scores[static_cast<std::size_t>(best.front())];
+    most_ = scores[best.front()];
     least_ = most_;
     blocks_.resize(block_count);
     std::size_t size = 0;

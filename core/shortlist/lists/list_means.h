@@ -36,9 +36,7 @@ struct ListMeans {
     return view().Row(list);
   }
   // False if the list was learned from no key.
-  bool Promises(std::int64_t list) const {
-    return IsPromise(reaches[static_cast<std::size_t>(list)]);
-  }
+  bool Promises(std::int64_t list) const { return IsPromise(reaches[list]); }
   // As Promises, given the list's reach.
   static bool IsPromise(float reach) { return reach >= 0; }
   std::int64_t memory_bytes() const;

@@ -124,11 +124,9 @@ std::vector<Node> MakeNodes(MatrixView means,
     MakeWay();
     if (chain.empty()) chain.push_back(clusters.node(0));
     const std::int32_t top = chain.back();
-    const std::size_t c = cluster_of[static_cast<std::size_t>(top)];
+    const std::size_t c = cluster_of[top];
     const std::size_t before =
-        chain.size() > 1
-            ? cluster_of[static_cast<std::size_t>(chain[chain.size() - 2])]
-            : c;
+        chain.size() > 1 ? cluster_of[chain[chain.size() - 2]] : c;
     const Clusters::Neighbour nearest = clusters.NearestOf(c, before);
     if (chain.size() == 1 || nearest.cluster != before) {
       const std::int32_t next = clusters.node(nearest.cluster);
@@ -141,9 +139,7 @@ std::vector<Node> MakeNodes(MatrixView means,
     }
     chain.resize(chain.size() - 2);
     const auto node = static_cast<std::int32_t>(nodes.size());
-    const auto cost_of = [&nodes](std::int32_t n) {
-      return nodes[static_cast<std::size_t>(n)].cost;
-    };
+    const auto cost_of = [&nodes](std::int32_t n) { return nodes[n].cost; };
     // Rounding must not make a node cheaper than its parts.
     nodes.push_back({clusters.node(before), top,
                      std::max({nearest.cost, cost_of(top),
@@ -151,9 +147,9 @@ std::vector<Node> MakeNodes(MatrixView means,
     const std::size_t kept = std::min(c, before);
     const std::size_t other = std::max(c, before);
     clusters.Merge(kept, other, node);
-    cluster_of[static_cast<std::size_t>(node)] = kept;
+    cluster_of[node] = kept;
     if (other < clusters.size()) {
-      cluster_of[static_cast<std::size_t>(clusters.node(other))] = other;
+      cluster_of[clusters.node(other)] = other;
     }
   }
   return nodes;
@@ -168,8 +164,7 @@ ListTree::ListTree(MatrixView means, std::span<const std::int64_t> key_counts)
   // Numbers of lists below each node, then the place of its first list.
   std::vector<std::int32_t> sizes(nodes.size(), 1);
   for (std::size_t n = list_count; n < nodes.size(); ++n) {
-    sizes[n] = sizes[static_cast<std::size_t>(nodes[n].first)] +
-               sizes[static_cast<std::size_t>(nodes[n].second)];
+    sizes[n] = sizes[nodes[n].first] + sizes[nodes[n].second];
   }
   std::vector<std::int32_t> begins(nodes.size(), 0);
   for (std::size_t n = nodes.size(); n-- > list_count;) {
@@ -180,8 +175,7 @@ ListTree::ListTree(MatrixView means, std::span<const std::int64_t> key_counts)
   }
   std::copy_n(begins.begin(), list_count, places_.begin());
   for (std::size_t n = list_count; n < nodes.size(); ++n) {
-    merges_.push_back(
-        {begins[static_cast<std::size_t>(nodes[n].second)], nodes[n].cost});
+    merges_.push_back({begins[nodes[n].second], nodes[n].cost});
   }
   // A stable sort keeps a merge after the merges of its parts, since it costs
   // no less.

@@ -17,7 +17,7 @@ ListValues ListValues::OfKeys(const InvertedLists& lists, bool normalised) {
   for (std::size_t l = 0; l < values.list_means_.size(); ++l) {
     double sum = 0;
     for (std::int64_t p = lists.offsets[l]; p < lists.offsets[l + 1]; ++p) {
-      const double inverse = lists.inverse_norms[static_cast<std::size_t>(p)];
+      const double inverse = lists.inverse_norms[p];
       if (inverse > 0) sum += 1 / (inverse * inverse);
     }
     const auto count =
@@ -73,7 +73,7 @@ void ListValues::LearnScales(const InvertedLists& lists) {
   for (std::size_t l = 0; l < list_means_.size(); ++l) {
     Means& means = list_means_[l];
     for (std::int64_t p = lists.offsets[l]; p < lists.offsets[l + 1]; ++p) {
-      const double scale = scales[static_cast<std::size_t>(p)];
+      const double scale = scales[p];
       const double norm = NormOf(lists, p);
       means.scale_square_norm += scale * scale * norm;
       means.scale_square_norm_square += scale * scale * norm * norm;

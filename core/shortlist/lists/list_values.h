@@ -44,8 +44,7 @@ class ListValues {
   // are of normalised keys, otherwise 1.
   double NormOf(const InvertedLists& lists, std::int64_t position) const {
     if (!normalised_) return 1;
-    const double inverse =
-        lists.inverse_norms[static_cast<std::size_t>(position)];
+    const double inverse = lists.inverse_norms[position];
     return inverse > 0 ? 1 / inverse : 0;
   }
   // [lists, dim], means of each list's coded values.

@@ -29,7 +29,7 @@ CodedRows::CodedRows(MatrixView rows, std::int64_t thread_count)
                   rotated.assign(row.begin(), row.end());
                   CutIntoCodes(rotation, rotated, Norm(row),
                                planes_.data() + r * QueryPlaneBytes(rows.dim),
-                               nullptr, &codes_[static_cast<std::size_t>(r)]);
+                               nullptr, &codes_[r]);
                 }
               });
 }
@@ -58,7 +58,7 @@ void NearestCentroid::FindRows(MatrixView rows, Take take,
   std::int64_t query_of[kBlockRows];
   std::size_t query_count = 0;
   for (std::int64_t r = 0; r < rows.row_count; ++r) {
-    CodedQuery& coded = scratch.coded_rows[static_cast<std::size_t>(r)];
+    CodedQuery& coded = scratch.coded_rows[r];
     const bool is_coded = codes_.usable() && take(r, coded);
     query_of[r] = is_coded ? static_cast<std::int64_t>(query_count) : -1;
     if (is_coded) queries[query_count++] = coded.view();
@@ -68,11 +68,9 @@ void NearestCentroid::FindRows(MatrixView rows, Take take,
   }
   for (std::int64_t r = 0; r < rows.row_count; ++r) {
     const std::span<const float> row = rows.Row(r);
-    nearest[r] =
-        query_of[r] < 0
-            ? FindByFloats(row, scratch)
-            : FindByCodes(row, scratch.coded_rows[static_cast<std::size_t>(r)],
-                          query_of[r], scratch);
+    nearest[r] = query_of[r] < 0 ? FindByFloats(row, scratch)
+                                 : FindByCodes(row, scratch.coded_rows[r],
+                                               query_of[r], scratch);
   }
 }
 
@@ -99,7 +97,7 @@ float NearestCentroid::Score(std::span<const float> row,
   float dot = 0;
   ActiveKernels().DotRows(row.data(), centroids_.Row(centroid).data(), 1,
                           centroids_.dim, &dot);
-  return dot + minus_half_square_norms_[static_cast<std::size_t>(centroid)];
+  return dot + minus_half_square_norms_[centroid];
 }
 
 std::int32_t NearestCentroid::FindByFloats(std::span<const float> row,
@@ -128,10 +126,9 @@ void NearestCentroid::ScorePart(std::span<const CodeQuery> queries,
                 scratch.scores.data() + begin);
   for (std::size_t q = 0; q < queries.size(); ++q) {
     const auto query = static_cast<std::int64_t>(q);
-    scratch.greatest[static_cast<std::size_t>(query * part_count() + part)] =
-        ActiveKernels().AddMax(
-            minus_half_square_norms_.data() + begin, count,
-            scratch.scores.data() + query * stride() + begin);
+    scratch.greatest[query * part_count() + part] = ActiveKernels().AddMax(
+        minus_half_square_norms_.data() + begin, count,
+        scratch.scores.data() + query * stride() + begin);
   }
 }
 
@@ -169,7 +166,7 @@ std::int32_t NearestCentroid::FindByCodes(std::span<const float> row,
   float best_score = Score(row, first);
   for (std::int64_t i = 0; i < position_count; ++i) {
     const std::int32_t c = positions[i];
-    const float scale = codes_.scales()[static_cast<std::size_t>(c)];
+    const float scale = codes_.scales()[c];
     if (c == first || scores[c] + error * scale + margin < best_score) {
       continue;
     }

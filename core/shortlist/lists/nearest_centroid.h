@@ -22,7 +22,7 @@ class CodedRows {
 
   // Null if the row is too large or too small to be coded.
   const CutQuery* Of(std::int64_t row) const {
-    const CutQuery& code = codes_[static_cast<std::size_t>(row)];
+    const CutQuery& code = codes_[row];
     return code.high == nullptr ? nullptr : &code;
   }
 

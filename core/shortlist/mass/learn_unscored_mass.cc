@@ -89,7 +89,7 @@ class UnscoredMassLearner {
 
   float FactorOfKey(std::int64_t position) const {
     return options_.score_kind == ScoreKind::kCosine
-               ? lists_.inverse_norms[static_cast<std::size_t>(position)]
+               ? lists_.inverse_norms[position]
                : 1;
   }
   std::span<const float> Key(std::int64_t position) const {
@@ -169,7 +169,7 @@ class UnscoredMassLearner {
                   for (std::int64_t l = lists_.ListFrom(begin);
                        l < lists_.ListFrom(end); ++l) {
                     MakeWay();
-                    sums[static_cast<std::size_t>(l)] = SumKeys(l);
+                    sums[l] = SumKeys(l);
                   }
                 });
     double square_norm_sum = 0;
@@ -197,7 +197,7 @@ class UnscoredMassLearner {
     const double mean_norm = Norm(Mean(list));
     std::vector<double> rest(static_cast<std::size_t>(lists_.dim));
     KeySums sums;
-    for (std::int64_t p = lists_.offsets[static_cast<std::size_t>(list)];
+    for (std::int64_t p = lists_.offsets[list];
          p < lists_.offsets[static_cast<std::size_t>(list) + 1]; ++p) {
       sums.along += Split(list, mean_norm, p, rest);
       sums.rest += SquareNorm(rest);
@@ -300,8 +300,8 @@ class UnscoredMassLearner {
          l < list_end && !IsCancelled(options_.cancelled); ++l) {
       const std::int64_t end = lists_.offsets[static_cast<std::size_t>(l) + 1];
       std::int64_t count = 0;
-      for (std::int64_t begin = lists_.offsets[static_cast<std::size_t>(l)];
-           begin < end; begin += count) {
+      for (std::int64_t begin = lists_.offsets[l]; begin < end;
+           begin += count) {
         count = std::min(kPassKeys, end - begin);
         for (std::int64_t first = 0; first < query_count;
              first += kBlockQueries) {
@@ -344,14 +344,14 @@ class UnscoredMassLearner {
     if (options_.score_kind == ScoreKind::kCosine) {
       const float* norms = lists_.inverse_norms.data() + begin;
       for (std::int64_t i = 0; i < count; ++i) {
-        products[static_cast<std::size_t>(i)] *= factor * norms[i];
+        products[i] *= factor * norms[i];
       }
     } else {
       for (float& product : products) product *= factor;
     }
     const std::int64_t self = selves_[query] - begin;
     if (selves_[query] >= 0 && 0 <= self && self < count) {
-      products[static_cast<std::size_t>(self)] = kMinusInfinityF;
+      products[self] = kMinusInfinityF;
     }
   }
 
@@ -363,7 +363,7 @@ class UnscoredMassLearner {
     std::size_t count = 0;
     for (std::int64_t i = (stride - begin % stride) % stride;
          i < static_cast<std::int64_t>(logits.size()); i += stride) {
-      room[count++] = logits[static_cast<std::size_t>(i)];
+      room[count++] = logits[i];
     }
     return std::span(room).first(count);
   }
@@ -486,7 +486,7 @@ class UnscoredMassLearner {
   // guessed.
   void Choose(std::span<const float> scores, int rate,
               std::vector<std::int32_t>& chosen) const {
-    std::int64_t count = options_.probe_counts[static_cast<std::size_t>(rate)];
+    std::int64_t count = options_.probe_counts[rate];
     if (rate == 0 && options_.margin) {
       const Kernels& kernels = ActiveKernels();
       const std::int64_t list_count = lists_.list_count();
@@ -504,7 +504,7 @@ class UnscoredMassLearner {
     const auto last = std::max_element(lists_.rows.begin(), lists_.rows.end());
     Bitmap rows(last == lists_.rows.end() ? 0 : *last + 1);
     for (std::int64_t p = 0; p < lists_.key_count(); p += StrideOf(rate)) {
-      rows.Set(lists_.rows[static_cast<std::size_t>(p)]);
+      rows.Set(lists_.rows[p]);
     }
     return rows;
   }

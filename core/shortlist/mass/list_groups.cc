@@ -107,7 +107,7 @@ std::span<const KnownKey> ListGroups::KnownOf(std::int64_t list) const {
 void ListGroups::ScoreList(std::int64_t list, std::vector<RowIndex>& rows,
                            std::vector<float>& logits) {
   const InvertedLists& lists = *input_.lists;
-  const std::int64_t begin = lists.offsets[static_cast<std::size_t>(list)];
+  const std::int64_t begin = lists.offsets[list];
   const std::int64_t end = lists.offsets[static_cast<std::size_t>(list) + 1];
   const std::int64_t first_block = begin / kCodeRows;
   const std::int64_t block_count =
@@ -148,8 +148,7 @@ void ListGroups::LeaveOut(std::int64_t list, std::size_t first,
                           std::vector<float>& logits) {
   std::span<const KnownKey> known = KnownOf(list);
   if (known.empty() && !input_.masked) return;
-  const std::int64_t begin =
-      input_.lists->offsets[static_cast<std::size_t>(list)];
+  const std::int64_t begin = input_.lists->offsets[list];
   std::size_t kept = 0;
   for (std::size_t i = 0; i < square_scales_.size(); ++i) {
     if (!known.empty() &&
@@ -168,8 +167,7 @@ void ListGroups::LeaveOut(std::int64_t list, std::size_t first,
 }
 
 const ListGroups::ScoredList& ListGroups::AddScored(std::int64_t list) {
-  scored_of_list_[static_cast<std::size_t>(list)] =
-      static_cast<std::int32_t>(scored_.size());
+  scored_of_list_[list] = static_cast<std::int32_t>(scored_.size());
   ScoredList& scored = scored_.emplace_back();
   scored.list = list;
   scored.begin = rows_.size();
@@ -231,7 +229,7 @@ void ListGroups::DrawLists(std::vector<float>& log_predicted) {
   std::vector<std::int32_t> most;
   SelectBest(log_predicted, MostOf(list_count), most);
   for (const std::int32_t list : most) {
-    float& log_mass = log_predicted[static_cast<std::size_t>(list)];
+    float& log_mass = log_predicted[list];
     if (log_mass == kMinusInfinityF) continue;
     AddScored(list);
     log_mass = kMinusInfinityF;
@@ -325,8 +323,7 @@ bool ListGroups::MakeGroups(std::span<const float> log_predicted) {
     KeyGroup group;
     group.id = static_cast<std::int64_t>(l);
     if (scored_of_list_[l] >= 0) {
-      const ScoredList& scored =
-          scored_[static_cast<std::size_t>(scored_of_list_[l])];
+      const ScoredList& scored = scored_[scored_of_list_[l]];
       group.key_count = static_cast<std::int64_t>(scored.end - scored.begin);
       group.log_mass = scored.log_sum;
     } else {
@@ -345,12 +342,12 @@ void ListGroups::Open(std::size_t group, std::vector<RowIndex>& rows,
   const std::int64_t list = groups_[group].id;
   rows.clear();
   log_shares.clear();
-  const std::int32_t at = scored_of_list_[static_cast<std::size_t>(list)];
+  const std::int32_t at = scored_of_list_[list];
   if (at < 0) {
     ScoreList(list, rows, log_shares);
     return;
   }
-  const ScoredList& scored = scored_[static_cast<std::size_t>(at)];
+  const ScoredList& scored = scored_[at];
   const auto begin = static_cast<std::ptrdiff_t>(scored.begin);
   const auto end = static_cast<std::ptrdiff_t>(scored.end);
   rows.assign(rows_.begin() + begin, rows_.begin() + end);

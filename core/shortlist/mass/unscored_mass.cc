@@ -74,9 +74,8 @@ double SumOfGrowing(const GrowingPart& part, std::span<const float> of_key) {
   for (std::int64_t w = 0; 64 * w < row_end; ++w) {
     for (std::uint64_t word = part.eligible.Word(w); word != 0;
          word &= word - 1) {
-      const std::int32_t list = part.list_of[static_cast<std::size_t>(
-          64 * w + std::countr_zero(word))];
-      if (list >= 0) sum += of_key[static_cast<std::size_t>(list)];
+      const std::int32_t list = part.list_of[64 * w + std::countr_zero(word)];
+      if (list >= 0) sum += of_key[list];
     }
   }
   return sum;
@@ -113,7 +112,7 @@ class BlockDraws {
       const std::int64_t first = static_cast<std::int64_t>(c) * kChunk;
       const std::int64_t last = std::min(list_count, first + kChunk);
       for (std::int64_t l = first; l < last && target_ < end; ++l) {
-        const double weight = counts[l] * of_key_[static_cast<std::size_t>(l)];
+        const double weight = counts[l] * of_key_[l];
         Draw(part, l, weight, before);
         before += weight;
       }
@@ -186,7 +185,7 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
     std::int64_t eligible = draw.count;
     if (part.eligible != nullptr) {
       for (std::int64_t p = draw.begin; p < draw.begin + draw.count; ++p) {
-        const RowIndex row = lists.rows[static_cast<std::size_t>(p)];
+        const RowIndex row = lists.rows[p];
         if (part.eligible->Bit(row) != 0) continue;
         of_block[p - first] = kMinusInfinityF;
         --eligible;
@@ -339,7 +338,7 @@ void UnscoredMass::Predict(const ListMeans& means,
                                 static_cast<std::int64_t>(log_sums.size()),
                                 log_sums.data());
   for (const std::int32_t list : visited.lists) {
-    log_sums[static_cast<std::size_t>(list)] = kMinusInfinityF;
+    log_sums[list] = kMinusInfinityF;
   }
 }
 
@@ -628,7 +627,7 @@ float FartherScore(std::span<const float> scores,
   thread_local std::vector<float> of_lists;
   of_lists.clear();
   for (const std::int32_t list : lists) {
-    of_lists.push_back(scores[static_cast<std::size_t>(list)]);
+    of_lists.push_back(scores[list]);
   }
   return KthGreatest(of_lists,
                      static_cast<std::int64_t>(of_lists.size() / 2) + 1);

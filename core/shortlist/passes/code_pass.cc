@@ -139,7 +139,7 @@ void CodePass::SetListProduct(std::int64_t list, float product) {
 
 void CodePass::SetListLogit(std::int64_t list, float logit) {
   list_logits_.resize(static_cast<std::size_t>(lists_->list_count()));
-  list_logits_[static_cast<std::size_t>(list)] = logit;
+  list_logits_[list] = logit;
 }
 
 void CodePass::ScoreList(std::int64_t list) {
@@ -187,10 +187,8 @@ float CodePass::Correct(std::int64_t list, std::int64_t begin,
         count, lists_->offsets[static_cast<std::size_t>(list) + 1] - begin);
     if (end <= i) continue;
     greatest = std::max(
-        greatest,
-        kernels.CorrectMax(scales + i, correction_,
-                           list_logits_[static_cast<std::size_t>(list)],
-                           end - i, logits + i));
+        greatest, kernels.CorrectMax(scales + i, correction_,
+                                     list_logits_[list], end - i, logits + i));
     i = end;
   }
   return greatest;
@@ -266,7 +264,7 @@ void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
       ActiveKernels().SelectAtLeast(logits, count, least, positions_.data());
   const float* scales = lists_->codes.scales().data() + begin;
   for (std::int64_t i = 0; i < found; ++i) {
-    const std::int32_t at = positions_[static_cast<std::size_t>(i)];
+    const std::int32_t at = positions_[i];
     const float margin = margin_per_scale_ * scales[at] + margin_;
     const float upper = logits[at] + margin;
     kept_.logits[kept_.size] = logits[at];
@@ -351,8 +349,7 @@ void CodePass::NarrowMargins() {
   std::int64_t left_out = count_below(kBins);  // by their margins
   for (; bin > 0; --bin) {
     const std::int64_t below = count_below(bin - 1);
-    lost += static_cast<double>(below - left_out) *
-            chances[static_cast<std::size_t>(bin)];
+    lost += static_cast<double>(below - left_out) * chances[bin];
     if (lost > options_.lost_count) break;
     left_out = below;
   }
@@ -481,7 +478,7 @@ double CodePass::LogSum(std::span<const float> list_scores, float most) const {
   double sum = 0;
   for (std::size_t m = 0; m < merge_order_.size(); ++m) {
     const Taken& taken = taken_[merge_order_[m].second];
-    if (list_scores[static_cast<std::size_t>(taken.list)] <= most) {
+    if (list_scores[taken.list] <= most) {
       sum += factors_[m] * taken.partition.sum;
     }
   }
@@ -532,7 +529,7 @@ absl::Status CodePass::ScoreFloats(std::span<const std::int32_t> positions,
       lists_->Prefetch(positions[next]);
     }
     for (std::size_t j = i; j < end; ++j) {
-      rows_[j] = lists_->rows[static_cast<std::size_t>(positions[j])];
+      rows_[j] = lists_->rows[positions[j]];
     }
     scorer.SimilaritiesAt(lists_->keys.data(), lists_->inverse_norms.data(),
                           positions.subspan(i, end - i), &similarities_[i]);

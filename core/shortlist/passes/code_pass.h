@@ -87,9 +87,7 @@ class CodePass {
   // Must be called before keys of the list are taken.
   void SetListProduct(std::int64_t list, float product);
   // The list's logit that SetListProduct made, for other passes of the query.
-  float ListLogit(std::int64_t list) const {
-    return list_logits_[static_cast<std::size_t>(list)];
-  }
+  float ListLogit(std::int64_t list) const { return list_logits_[list]; }
   void SetListLogit(std::int64_t list, float logit);
   void ScoreList(std::int64_t list);
   // Scores all lists for several passes over the same lists at once.
@@ -158,14 +156,11 @@ class CodePass {
   // Upper bound of a key's logit minus its logit by code and, if certified, of
   // its logit by code minus its logit.
   float Margin(std::int32_t position) const {
-    return margin_per_scale_ *
-               lists_->codes.scales()[static_cast<std::size_t>(position)] +
-           margin_;
+    return margin_per_scale_ * lists_->codes.scales()[position] + margin_;
   }
   // Variance of the error of a key's logit by code.
   float Variance(std::int32_t position) const {
-    const float scale =
-        lists_->codes.scales()[static_cast<std::size_t>(position)];
+    const float scale = lists_->codes.scales()[position];
     return 2 * half_variance_ * scale * scale;
   }
   void Shrink(bool last);

@@ -107,8 +107,7 @@ double CodePass::RestSquareScale() const {
   if (kept_.size == 0) return max_scale * max_scale;
   double sum = 0;
   for (std::size_t i = 0; i < kept_.size; ++i) {
-    const double scale =
-        lists_->codes.scales()[static_cast<std::size_t>(kept_.positions[i])];
+    const double scale = lists_->codes.scales()[kept_.positions[i]];
     sum += scale * scale;
   }
   return std::max(sum / static_cast<double>(kept_.size),
@@ -239,7 +238,7 @@ bool CodePass::DrawKey(const TailSample::Draw& draw, std::int32_t& position,
   for (std::int64_t i = 0; i < count; ++i) {
     const bool is_kept = kept != kept_end && *kept == begin + i;
     if (is_kept) ++kept;
-    const RowIndex row = lists_->rows[static_cast<std::size_t>(begin + i)];
+    const RowIndex row = lists_->rows[begin + i];
     const bool takes_part =
         !is_kept && (all_eligible_ || eligible.Bit(row) != 0);
     if (!takes_part) logits[i] = kMinusInfinityF;

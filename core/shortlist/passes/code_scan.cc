@@ -148,8 +148,8 @@ void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits) {
       next_list = lists.offsets[next];
       lists.codes.PrefetchScales(next_list, lists.offsets[next + 1]);
     }
-    for (std::int64_t begin = lists.offsets[static_cast<std::size_t>(list)];
-         begin < end; begin = ChunkEnd(begin, end)) {
+    for (std::int64_t begin = lists.offsets[list]; begin < end;
+         begin = ChunkEnd(begin, end)) {
       if (++chunk_count % kPollChunks == 0) PollAll(together);
       if (together.empty()) break;
       const std::int64_t chunk_end = ChunkEnd(begin, end);

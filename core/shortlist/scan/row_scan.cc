@@ -121,13 +121,13 @@ absl::Status RowScan::ScanScattered(const float* keys,
                                     std::span<const std::int32_t> positions) {
   const auto count = static_cast<std::int64_t>(rows.size());
   for (std::int64_t i = 0; i < std::min(count, kAhead); ++i) {
-    Prefetch(keys, positions[static_cast<std::size_t>(i)]);
+    Prefetch(keys, positions[i]);
   }
   for (std::int64_t i = 0; i < count; ++i) {
     if (i + kAhead < count) {
-      Prefetch(keys, positions[static_cast<std::size_t>(i + kAhead)]);
+      Prefetch(keys, positions[i + kAhead]);
     }
-    const std::int64_t position = positions[static_cast<std::size_t>(i)];
+    const std::int64_t position = positions[i];
     ATTENDANT_RETURN_IF_ERROR(
         ScoreRun({.keys = keys + position * dim_,
                   .inverse_norms = inverse_norms + position,

@@ -16,7 +16,7 @@ class VisitedKeys {
   // Empties the set, for positions in [0, key_count).
   void Reset(std::int64_t key_count) {
     for (const std::int32_t position : positions_) {
-      words_[static_cast<std::size_t>(position >> 6)] = 0;
+      words_[position >> 6] = 0;
     }
     positions_.clear();
     const auto word_count = static_cast<std::size_t>((key_count + 63) / 64);
@@ -34,9 +34,7 @@ class VisitedKeys {
   }
 
   bool Has(std::int32_t position) const {
-    return (words_[static_cast<std::size_t>(position >> 6)] >>
-            (position & 63)) &
-           1;
+    return (words_[position >> 6] >> (position & 63)) & 1;
   }
   // The positions in the order in which they were added.
   std::span<const std::int32_t> positions() const { return positions_; }

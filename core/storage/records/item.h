@@ -85,8 +85,7 @@ struct CatalogSchema {
   // Returns the components of what a head of this field pools: values, or keys
   // if there are no values.
   std::int64_t PooledDim(int field) const {
-    return value_dim > 0 ? value_dim
-                         : key_fields[static_cast<std::size_t>(field)].dim;
+    return value_dim > 0 ? value_dim : key_fields[field].dim;
   }
 
   bool operator==(const CatalogSchema&) const = default;

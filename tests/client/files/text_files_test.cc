@@ -172,8 +172,7 @@ TEST(CsvTest, ReadsAFileLargerThanItsBuffer) {
   ASSERT_OK_AND_ASSIGN(const auto rows, Rows(file.path(), {"name"}));
   ASSERT_EQ(rows.size(), 50000U);
   for (int i = 0; i < 50000; ++i) {
-    ASSERT_EQ(rows[static_cast<std::size_t>(i)],
-              absl::StrCat(i + 1, "@", i + 2, ":name ", i));
+    ASSERT_EQ(rows[i], absl::StrCat(i + 1, "@", i + 2, ":name ", i));
   }
 }
 

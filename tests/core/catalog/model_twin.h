@@ -28,11 +28,9 @@ inline Doubles TwinProject(const Matrix& weight, std::span<const float> bias,
                            const Doubles& input) {
   Doubles output;
   for (std::int64_t r = 0; r < weight.row_count; ++r) {
-    double sum = bias.empty() ? 0 : bias[static_cast<std::size_t>(r)];
+    double sum = bias.empty() ? 0 : bias[r];
     for (std::int64_t c = 0; c < weight.column_count; ++c) {
-      sum += double{weight.data[static_cast<std::size_t>(
-                 r * weight.column_count + c)]} *
-             input[static_cast<std::size_t>(c)];
+      sum += double{weight.data[r * weight.column_count + c]} * input[c];
     }
     output.push_back(sum);
   }

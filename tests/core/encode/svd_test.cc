@@ -47,8 +47,7 @@ SparseMatrix RankThreeMatrix(std::int32_t rows, std::int32_t columns) {
     for (std::int32_t column = 0; column < columns; ++column) {
       double sum = 0;
       for (int i = 0; i < 3; ++i) {
-        sum += left[static_cast<std::size_t>(row * 3 + i)] *
-               right[static_cast<std::size_t>(column * 3 + i)];
+        sum += left[row * 3 + i] * right[column * 3 + i];
       }
       matrix.entries.push_back({row, column, sum});
     }
@@ -141,8 +140,7 @@ TEST(SvdTest, SmallMatrixIsRebuiltByAllTriplets) {
     }
   }
   for (const MatrixEntry& entry : matrix.entries) {
-    rebuilt[static_cast<std::size_t>(entry.row * 20 + entry.column)] -=
-        entry.value;
+    rebuilt[entry.row * 20 + entry.column] -= entry.value;
   }
   for (const double error : rebuilt) {
     EXPECT_NEAR(error, 0, DenseTolerance(matrix) * svd.s[0]);

@@ -63,8 +63,7 @@ std::vector<double> Logits(const MatrixView& keys, const Choice& choice,
                                               model.temperature));
   }
   for (const std::int32_t row : choice.history) {
-    logits[static_cast<std::size_t>(row)] =
-        -std::numeric_limits<double>::infinity();
+    logits[row] = -std::numeric_limits<double>::infinity();
   }
   return logits;
 }
@@ -82,7 +81,7 @@ double NegativeLogLikelihood(const World& world, const Model& model) {
   for (const Choice& choice : world.choices) {
     const std::vector<double> weights =
         Weights(Logits(world.Keys(), choice, model));
-    sum -= std::log(weights[static_cast<std::size_t>(choice.target)]);
+    sum -= std::log(weights[choice.target]);
   }
   return sum / static_cast<double>(world.choices.size());
 }

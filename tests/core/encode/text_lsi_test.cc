@@ -121,8 +121,7 @@ TEST(TextLsiTest, WordsOutweighTheirThreeGrams) {
   double word = 0;
   double gram = 0;
   for (const auto& [position, weight] : weights) {
-    const bool is_word =
-        terms[static_cast<std::size_t>(position)] == "umbrella";
+    const bool is_word = terms[position] == "umbrella";
     (is_word ? word : gram) = std::max(is_word ? word : gram, weight);
   }
   EXPECT_GT(gram, 0);
@@ -135,7 +134,7 @@ TEST(TextLsiTest, RareTermsWeighMore) {
   const TextEncoderParts& parts = model.encoder.parts();
   const auto idf = [&](const char* term) {
     const auto at = std::find(parts.terms.begin(), parts.terms.end(), term);
-    return parts.idf[static_cast<std::size_t>(at - parts.terms.begin())];
+    return parts.idf[at - parts.terms.begin()];
   };
   EXPECT_FLOAT_EQ(idf("red"), std::log(2.f));      // in all three
   EXPECT_FLOAT_EQ(idf("cup"), std::log(1.f + 3));  // in one of three

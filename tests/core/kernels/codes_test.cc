@@ -56,12 +56,10 @@ void Pack(Rows& rows) {
   for (std::int64_t block = 0; block < rows.block_count; ++block) {
     for (std::int64_t t = 0; t < rows.step_count; ++t) {
       for (std::int64_t r = 0; r < 16; ++r) {
-        const auto& codes =
-            rows.codes[static_cast<std::size_t>(16 * block + r)];
+        const auto& codes = rows.codes[16 * block + r];
         for (std::int64_t j = 0; j < 4; ++j, ++at) {
-          const unsigned first = codes[static_cast<std::size_t>(8 * t + j)];
-          const unsigned second =
-              codes[static_cast<std::size_t>(8 * t + 4 + j)];
+          const unsigned first = codes[8 * t + j];
+          const unsigned second = codes[8 * t + 4 + j];
           rows.high_plane[at] =
               static_cast<std::uint8_t>(second / 16 * 16 + first / 16);
           rows.low_plane[at] =

@@ -38,14 +38,12 @@ class CompareTest : public LevelTest {
                                          0x5555);
         run(rows.data() + offset, n, words.data());
         for (std::int64_t i = 0; i < (n + 63) / 64 * 64; ++i) {
-          const bool bit =
-              (words[static_cast<std::size_t>(i / 64)] >> (i % 64)) & 1;
-          const bool expected =
-              i < n && passes(rows[static_cast<std::size_t>(offset + i)]);
+          const bool bit = (words[i / 64] >> (i % 64)) & 1;
+          const bool expected = i < n && passes(rows[offset + i]);
           ASSERT_EQ(bit, expected) << "row " << i << " of " << n;
         }
         // Nothing is written past the last word.
-        ASSERT_EQ(words[static_cast<std::size_t>((n + 63) / 64)], 0x5555U);
+        ASSERT_EQ(words[(n + 63) / 64], 0x5555U);
       }
     }
   }
@@ -117,8 +115,7 @@ TEST_P(CompareTest, CodesPassIfChosen) {
         },
         [&](std::int32_t code) {
           return 0 <= code && code < code_count &&
-                 ((chosen[static_cast<std::size_t>(code / 32)] >> (code % 32)) &
-                  1) != 0;
+                 ((chosen[code / 32] >> (code % 32)) & 1) != 0;
         });
     Check(
         codes,

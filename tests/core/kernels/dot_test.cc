@@ -28,8 +28,7 @@ TEST_P(DotTest, DotRowsAgreesWithDoubles) {
         for (std::int64_t r = 0; r < row_count; ++r) {
           const DoubleDot naive = NaiveDot(query.data() + offset,
                                            rows.data() + offset + r * dim, dim);
-          EXPECT_NEAR(dots[static_cast<std::size_t>(r)], naive.dot,
-                      DotTolerance(naive, dim))
+          EXPECT_NEAR(dots[r], naive.dot, DotTolerance(naive, dim))
               << "dim " << dim << " row " << r << " of " << row_count;
         }
         EXPECT_EQ(dots.back(), -7) << "wrote past the end";
@@ -61,17 +60,16 @@ TEST_P(DotTest, LongSumsKeepTheirDigits) {
       const float* row = rows.data() + r * dim;
       const auto count = static_cast<double>(roundings) * 1.001 * kEpsilon;
       const DoubleDot naive = NaiveDot(query.data(), row, dim);
-      EXPECT_NEAR(dots[static_cast<std::size_t>(r)], naive.dot,
-                  count * naive.magnitude)
+      EXPECT_NEAR(dots[r], naive.dot, count * naive.magnitude)
           << "dim " << dim << " row " << r;
       const DoubleTanhDot tanh_naive =
           NaiveTanhDot(zeros.data(), query.data(), row, dim);
-      EXPECT_NEAR(tanh_dots[static_cast<std::size_t>(r)], tanh_naive.dot,
+      EXPECT_NEAR(tanh_dots[r], tanh_naive.dot,
                   (count + std::ldexp(1.0, -21)) * tanh_naive.magnitude)
           << "dim " << dim << " row " << r;
       float alone = 0;
       kernels().DotRows(query.data(), row, 1, dim, &alone);
-      EXPECT_EQ(alone, dots[static_cast<std::size_t>(r)]);
+      EXPECT_EQ(alone, dots[r]);
     }
     EXPECT_EQ(dots.back(), -7) << "wrote past the end";
     EXPECT_EQ(tanh_dots.back(), -7) << "wrote past the end";
@@ -120,8 +118,7 @@ TEST_P(DotTest, ManyQueriesAndRowsGiveTheBytesOfDotRows) {
     auto rows = Normal(100 * dim);
     // A sum of -0 and no other number.
     std::fill_n(rows.begin(), 2 * dim, -0.0f);
-    rows[static_cast<std::size_t>(3 * dim)] =
-        std::numeric_limits<float>::quiet_NaN();
+    rows[3 * dim] = std::numeric_limits<float>::quiet_NaN();
     std::vector<float> single(100);
     std::vector<float> multi;
     for (const std::int64_t row_count : {31, 32, 33, 64, 100}) {
@@ -153,8 +150,7 @@ TEST_P(DotTest, DotOfARowDoesNotDependOnItsPlace) {
     for (std::int64_t r = 0; r < 21; ++r) {
       float alone = 0;
       kernels().DotRows(query.data(), rows.data() + r * dim, 1, dim, &alone);
-      EXPECT_EQ(alone, together[static_cast<std::size_t>(r)])
-          << "dim " << dim << " row " << r;
+      EXPECT_EQ(alone, together[r]) << "dim " << dim << " row " << r;
     }
   }
 }
@@ -171,7 +167,7 @@ TEST_P(DotTest, DotRowsAtGivesTheBytesOfDotRows) {
       std::vector<float> expected;
       for (std::int64_t i = 0; i < count; ++i) {
         positions.push_back(static_cast<std::int32_t>(random_() % kRows));
-        expected.push_back(of_all[static_cast<std::size_t>(positions.back())]);
+        expected.push_back(of_all[positions.back()]);
       }
       std::vector<float> dots(static_cast<std::size_t>(count + 1), -7);
       kernels().DotRowsAt(query.data(), rows.data(), positions.data(), count,

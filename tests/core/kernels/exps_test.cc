@@ -35,8 +35,7 @@ TEST_P(ExpsTest, TanhDotRowsAgreesWithDoubles) {
             const DoubleTanhDot naive =
                 NaiveTanhDot(query.data() + offset, weight.data() + offset,
                              rows.data() + offset + r * dim, dim);
-            EXPECT_NEAR(dots[static_cast<std::size_t>(r)], naive.dot,
-                        TanhDotTolerance(naive, dim, 6))
+            EXPECT_NEAR(dots[r], naive.dot, TanhDotTolerance(naive, dim, 6))
                 << "dim " << dim << " row " << r << " of " << row_count;
           }
           EXPECT_EQ(dots.back(), -7) << "wrote past the end";
@@ -125,8 +124,7 @@ TEST_P(ExpsTest, TanhDotOfARowDoesNotDependOnItsPlace) {
       float alone = 0;
       kernels().TanhDotRows(query.data(), weight.data(), rows.data() + r * dim,
                             1, dim, &alone);
-      EXPECT_EQ(alone, together[static_cast<std::size_t>(r)])
-          << "dim " << dim << " row " << r;
+      EXPECT_EQ(alone, together[r]) << "dim " << dim << " row " << r;
     }
   }
 }
@@ -138,18 +136,16 @@ TEST_P(ExpsTest, ExpsAgreeWithTheLibrary) {
         auto logits = Normal(n + offset, deviation);
         double max = 1;
         for (const float logit : logits) max = std::max(max, double{logit});
-        if (n > 2)
-          logits[static_cast<std::size_t>(offset + 2)] =
-              -std::numeric_limits<float>::infinity();
+        if (n > 2) logits[offset + 2] = -std::numeric_limits<float>::infinity();
         std::vector<double> exps(static_cast<std::size_t>(n + 1), -7);
         const double sum =
             kernels().Exps(logits.data() + offset, n, max, exps.data());
         EXPECT_EQ(exps.back(), -7) << "wrote past the end";
         double exact_sum = 0;
         for (std::int64_t i = 0; i < n; ++i) {
-          const double gap = logits[static_cast<std::size_t>(i + offset)] - max;
+          const double gap = logits[i + offset] - max;
           const double exact = std::exp(gap);
-          EXPECT_NEAR(exps[static_cast<std::size_t>(i)], exact,
+          EXPECT_NEAR(exps[i], exact,
                       gap < -700 ? exact : std::ldexp(exact, -50))
               << "gap " << gap;
           exact_sum += exact;
@@ -178,9 +174,8 @@ TEST_P(ExpsTest, SumExpsAgreesWithDoubles) {
         double sum = 0, sum_gap = 0, sum_square = 0;
         double sum_error = 0, gap_error = 0, square_error = 0;
         for (std::int64_t i = 0; i < n; ++i) {
-          const double gap =
-              double{logits[static_cast<std::size_t>(i + offset)]} - max;
-          const float e = exps[static_cast<std::size_t>(i)];
+          const double gap = double{logits[i + offset]} - max;
+          const float e = exps[i];
           if (gap < -87.001) {
             EXPECT_EQ(e, 0);
             continue;
@@ -390,8 +385,7 @@ TEST_P(ExpsTest, ExpsPerKeyAgreeWithDoubles) {
   for (const std::int64_t n : kLengths) {
     if (n == 0) continue;
     auto log_sums = Normal(n, 30);
-    log_sums[static_cast<std::size_t>(n / 2)] =
-        -std::numeric_limits<float>::infinity();
+    log_sums[n / 2] = -std::numeric_limits<float>::infinity();
     auto log_counts = Normal(n, 2);
     log_counts[0] = -1;  // none
     const float power = 0.8f;

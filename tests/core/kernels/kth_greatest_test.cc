@@ -18,10 +18,8 @@ std::vector<std::int32_t> BySorting(const std::vector<float>& numbers,
                                     std::int64_t count) {
   std::vector<std::int32_t> order(numbers.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) {
-    return numbers[static_cast<std::size_t>(a)] >
-           numbers[static_cast<std::size_t>(b)];
-  });
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return numbers[a] > numbers[b]; });
   order.resize(static_cast<std::size_t>(count));
 
   return order;

@@ -27,15 +27,14 @@ TEST_P(OrderTest, ScaleMultipliesAndSaysWhatIsNotFinite) {
           kernels().Scale(numbers.data() + offset, n, 0.3f, scaled.data()));
       EXPECT_EQ(scaled.back(), -7) << "wrote past the end";
       for (std::int64_t i = 0; i < n; ++i) {
-        EXPECT_EQ(scaled[static_cast<std::size_t>(i)],
-                  numbers[static_cast<std::size_t>(i + offset)] * 0.3f);
+        EXPECT_EQ(scaled[i], numbers[i + offset] * 0.3f);
       }
       for (const float bad :
            {std::numeric_limits<float>::infinity(),
             -std::numeric_limits<float>::infinity(),
             std::numeric_limits<float>::quiet_NaN(), 2e38f, -2e38f}) {
         for (std::int64_t place = 0; place < n; place += 5) {
-          float& number = numbers[static_cast<std::size_t>(place + offset)];
+          float& number = numbers[place + offset];
           const float good = std::exchange(number, bad);
           EXPECT_FALSE(
               kernels().Scale(numbers.data() + offset, n, 2, scaled.data()));
@@ -57,7 +56,7 @@ TEST_P(OrderTest, MaxFindsTheGreatestAnywhere) {
   for (const std::int64_t n : kLengths) {
     for (std::int64_t place = 0; place < n; ++place) {
       std::vector<float> numbers(static_cast<std::size_t>(n), -5);
-      numbers[static_cast<std::size_t>(place)] = -2;
+      numbers[place] = -2;
       EXPECT_EQ(kernels().Max(numbers.data(), n), -2) << n << " " << place;
     }
   }
@@ -109,7 +108,7 @@ TEST_P(OrderTest, CorrectMaxCorrectsAndFindsTheGreatest) {
           EXPECT_EQ(logits[i], before[i]);
           continue;
         }
-        const double scale = scales[static_cast<std::size_t>(at)];
+        const double scale = scales[at];
         // Terms are at most 9 in size, and each of four operations rounds once.
         EXPECT_NEAR(logits[i],
                     before[i] + (double{kShift} - kFactor * scale * scale),
@@ -132,7 +131,7 @@ TEST_P(OrderTest, SelectAtLeastKeepsEqualAndGreaterInOrder) {
       for (const float threshold : {-1.0f, 2.0f, 4.0f, 5.0f}) {
         std::vector<std::int32_t> expected;
         for (std::int64_t i = 0; i < n; ++i) {
-          if (numbers[static_cast<std::size_t>(i + offset)] >= threshold) {
+          if (numbers[i + offset] >= threshold) {
             expected.push_back(static_cast<std::int32_t>(i));
           }
         }

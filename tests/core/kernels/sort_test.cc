@@ -40,10 +40,8 @@ TEST(SortDescendingTest, IsWhatStableSortingGives) {
       if (size > 16) std::copy(std::begin(some), std::end(some), &numbers[5]);
       std::vector<std::int32_t> expected(size);
       std::iota(expected.begin(), expected.end(), 0);
-      std::stable_sort(expected.begin(), expected.end(), [&](auto a, auto b) {
-        return numbers[static_cast<std::size_t>(a)] >
-               numbers[static_cast<std::size_t>(b)];
-      });
+      std::stable_sort(expected.begin(), expected.end(),
+                       [&](auto a, auto b) { return numbers[a] > numbers[b]; });
       std::vector<std::int32_t> places;
       SortDescending(numbers, places);
       EXPECT_EQ(places, expected) << size << " of " << distinct;

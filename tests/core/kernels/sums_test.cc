@@ -61,13 +61,13 @@ TEST_P(SumsTest, TransformIsThatOfItsDefinition) {
     for (std::int64_t i = 0; i < size; ++i) {
       DoubleDot naive;
       for (std::int64_t j = 0; j < size; ++j) {
-        const double component = vector[static_cast<std::size_t>(j)];
+        const double component = vector[j];
         const bool is_odd = __builtin_parityll(static_cast<unsigned>(i & j));
         naive.dot += is_odd ? -component : component;
         naive.magnitude += std::abs(component);
       }
       // One rounding a stage, of at most 6.
-      EXPECT_NEAR(transformed[static_cast<std::size_t>(i)], naive.dot,
+      EXPECT_NEAR(transformed[i], naive.dot,
                   6 * 1.001 * kEpsilon * naive.magnitude);
     }
   }
@@ -81,10 +81,10 @@ TEST_P(SumsTest, AddScaledAddsInDoubles) {
       std::vector<double> sum(start.begin(), start.end());
       kernels().AddScaled(0.3, row.data() + offset, dim, sum.data());
       for (std::int64_t d = 0; d < dim; ++d) {
-        const double term = 0.3 * row[static_cast<std::size_t>(d + offset)];
-        const double base = start[static_cast<std::size_t>(d)];
+        const double term = 0.3 * row[d + offset];
+        const double base = start[d];
         // Two roundings of a double.
-        EXPECT_NEAR(sum[static_cast<std::size_t>(d)], base + term,
+        EXPECT_NEAR(sum[d], base + term,
                     std::ldexp(std::abs(base) + std::abs(term), -51));
       }
       EXPECT_EQ(sum.back(), start.back()) << "wrote past the end";
@@ -131,14 +131,12 @@ TEST_P(SumsTest, PoolRowsAgreesWithDoubles) {
             DoubleDot naive;
             for (std::int64_t r = 0; r < row_count; ++r) {
               const double term =
-                  double{weights[static_cast<std::size_t>(
-                      offset + i / dim * row_count + r)]} *
-                  rows[static_cast<std::size_t>(offset + r * dim + i % dim)];
+                  double{weights[offset + i / dim * row_count + r]} *
+                  rows[offset + r * dim + i % dim];
               naive.dot += term;
               naive.magnitude += std::abs(term);
             }
-            EXPECT_NEAR(sums[static_cast<std::size_t>(i)], naive.dot,
-                        DotTolerance(naive, row_count))
+            EXPECT_NEAR(sums[i], naive.dot, DotTolerance(naive, row_count))
                 << "dim " << dim << " rows " << row_count << " sum " << i;
           }
         }

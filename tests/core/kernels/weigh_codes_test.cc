@@ -34,13 +34,13 @@ class WeighCodesTest : public TableTest<WeighCodesKernels> {
       std::int64_t expected = 0;
       for (std::size_t b = 0; b < blocks.size(); ++b) {
         for (std::int64_t r = 0; r < 16; ++r) {
-          const std::uint8_t byte = plane[static_cast<std::size_t>(
-              1 + blocks[b] * 64 * step_count + 64 * (d / 8) + 4 * r + d % 4)];
+          const std::uint8_t byte = plane[1 + blocks[b] * 64 * step_count +
+                                          64 * (d / 8) + 4 * r + d % 4];
           const std::int64_t nibble = d % 8 < 4 ? byte & 15 : byte >> 4;
           expected += nibble * weights[16 * b + static_cast<std::size_t>(r)];
         }
       }
-      ASSERT_EQ(sums[static_cast<std::size_t>(d)], expected)
+      ASSERT_EQ(sums[d], expected)
           << "component " << d << " of " << 8 * step_count << ", "
           << blocks.size() << " blocks";
     }
@@ -138,7 +138,7 @@ TEST_P(WeighCodesTest, RoundsToTheNearest) {
       // The product and its sum with a half may each be rounded to a float.
       ASSERT_NEAR(rounded[i], product, 0.5 + 2 * product * 0x1p-24);
     }
-    EXPECT_EQ(rounded[static_cast<std::size_t>(n)], 77u);
+    EXPECT_EQ(rounded[n], 77u);
     if (n > 0) {
       EXPECT_EQ(rounded[static_cast<std::size_t>(n) - 1], (1u << 21) - 2);
     }

@@ -47,7 +47,7 @@ inline KeyTable TableOf(std::int64_t dim, std::vector<float> floats,
                             static_cast<std::size_t>(dim));
   }
   for (const RowIndex row : keyless) {
-    table.keys[static_cast<std::size_t>(row)] = {};
+    table.keys[row] = {};
   }
   return table;
 }
@@ -87,8 +87,7 @@ inline std::unique_ptr<FlatIndex> FlatOf(const KeyTable& table) {
 inline void ExpectKeys(const KeyIndex& index, const KeyTable& table) {
   double norm = 0;
   for (RowIndex row = 0; row < table.row_count(); ++row) {
-    const std::span<const float> key =
-        table.keys[static_cast<std::size_t>(row)];
+    const std::span<const float> key = table.keys[row];
     const std::span<const float> found = index.Key(row);
     ASSERT_TRUE(std::equal(key.begin(), key.end(), found.begin(), found.end()))
         << row;

@@ -75,10 +75,8 @@ TEST_F(ConceptsTest, HardIsALookupAndTheLimitOfSharpness) {
   EXPECT_EQ(sharp.items(0).weight(), 1.0);
   for (int d = 0; d < 3; ++d) {
     // Identical bits.
-    EXPECT_EQ(hard.pooled_value().values(d),
-              stored[static_cast<std::size_t>(d)]);
-    EXPECT_EQ(sharp.pooled_value().values(d),
-              stored[static_cast<std::size_t>(d)]);
+    EXPECT_EQ(hard.pooled_value().values(d), stored[d]);
+    EXPECT_EQ(sharp.pooled_value().values(d), stored[d]);
   }
 }
 

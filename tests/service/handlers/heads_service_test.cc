@@ -72,8 +72,7 @@ class TorchParityTest : public ServerFixture {
     for (std::int64_t i = 0; i < torch.key_count; ++i) {
       const auto masked = [i](const std::vector<std::uint8_t>& mask,
                               std::int64_t row, std::int64_t row_size) {
-        return !mask.empty() &&
-               mask[static_cast<std::size_t>(row * row_size + i)] != 0;
+        return !mask.empty() && mask[row * row_size + i] != 0;
       };
       if (masked(torch.attn_mask, q, torch.key_count) ||
           masked(torch.key_padding_mask, b, torch.key_count)) {

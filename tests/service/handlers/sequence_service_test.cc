@@ -181,8 +181,7 @@ TEST_F(SequenceServiceTest, AllTorchCasesAgree) {
         }
         for (std::int32_t i = 0;
              i < torch.key_count && !torch.attn_mask.empty(); ++i) {
-          if (torch.attn_mask[static_cast<std::size_t>(q * torch.key_count +
-                                                       i)] != 0) {
+          if (torch.attn_mask[q * torch.key_count + i] != 0) {
             request.add_padding_positions(i);
           }
         }
@@ -193,9 +192,7 @@ TEST_F(SequenceServiceTest, AllTorchCasesAgree) {
         ASSERT_EQ(output.size(), dim);
         for (std::int64_t d = 0; d < dim; ++d) {
           EXPECT_NEAR(output[static_cast<int>(d)],
-                      torch.out[static_cast<std::size_t>(
-                          (b * torch.query_count + q) * dim + d)],
-                      1e-5);
+                      torch.out[(b * torch.query_count + q) * dim + d], 1e-5);
         }
         ASSERT_EQ(response.head_weights_size(), heads.head_count);
         for (std::int64_t head = 0; head < heads.head_count; ++head) {
@@ -207,8 +204,7 @@ TEST_F(SequenceServiceTest, AllTorchCasesAgree) {
                 ((b * heads.head_count + head) * torch.query_count + q) *
                     torch.key_count +
                 i;
-            EXPECT_NEAR(weights[static_cast<int>(i)],
-                        torch.weights[static_cast<std::size_t>(at)], 1e-5);
+            EXPECT_NEAR(weights[static_cast<int>(i)], torch.weights[at], 1e-5);
           }
         }
       }

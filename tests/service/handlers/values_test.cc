@@ -171,10 +171,9 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
       magnitude += std::abs(double{query_[d]} * keys_[i * kKeyDim + d]);
     }
     greatest_magnitude = std::max(greatest_magnitude, magnitude);
-    greatest_gap =
-        std::max(greatest_gap,
-                 *std::max_element(want.logits.begin(), want.logits.end()) -
-                     want.logits[static_cast<std::size_t>(i)]);
+    greatest_gap = std::max(greatest_gap, *std::max_element(want.logits.begin(),
+                                                            want.logits.end()) -
+                                              want.logits[i]);
   }
   const double logit_error =
       (kKeyDim + 3) * kEpsilon * greatest_magnitude / std::sqrt(kKeyDim);
@@ -192,11 +191,9 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
   for (int d = 0; d < kValueDim; ++d) {
     double magnitude = 0;
     for (int i = 0; i < kValueCount; ++i) {
-      magnitude += want.weights[static_cast<std::size_t>(i)] *
-                   std::abs(values_[i * kValueDim + d]);
+      magnitude += want.weights[i] * std::abs(values_[i * kValueDim + d]);
     }
-    EXPECT_NEAR(answer.pooled_value().values(d),
-                want.pooled[static_cast<std::size_t>(d)],
+    EXPECT_NEAR(answer.pooled_value().values(d), want.pooled[d],
                 (weight_error + 2 * kEpsilon) * magnitude);
   }
 }

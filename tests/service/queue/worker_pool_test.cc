@@ -386,7 +386,7 @@ TEST(WorkerPoolTest, EachWorkIsRunOnceByItselfOrAnother) {
   for (int c = 0; c < 3; ++c) {
     callers.emplace_back([&, c] {
       for (int i = c; i < kWorks; i += 3) {
-        pool.Add(works[static_cast<std::size_t>(i)].get());
+        pool.Add(works[i].get());
       }
     });
   }

@@ -20,9 +20,8 @@ using ::testing::HasSubstr;
 std::vector<std::string> Texts(const EventLog& log) {
   std::vector<std::string> texts;
   for (const Event& event : log.events) {
-    texts.push_back(absl::StrCat(
-        log.customer_ids[static_cast<std::size_t>(event.customer)], " ",
-        log.item_ids[static_cast<std::size_t>(event.item)], " ", event.rating));
+    texts.push_back(absl::StrCat(log.customer_ids[event.customer], " ",
+                                 log.item_ids[event.item], " ", event.rating));
   }
   return texts;
 }

@@ -123,15 +123,14 @@ TEST(ScheduleTest, PoissonArrivalsFollowARamp) {
   std::int64_t total = 0;
   for (absl::Duration due = schedule.Next(); due < ramp.duration();
        due = schedule.Next()) {
-    ++counts[static_cast<std::size_t>(absl::ToDoubleSeconds(due) / 10)];
+    ++counts[absl::ToDoubleSeconds(due) / 10];
     ++total;
   }
   EXPECT_NEAR(static_cast<double>(total), 100000, 5 * std::sqrt(100000));
   double statistic = 0;
   for (int i = 0; i < kPieces; ++i) {
     const double expected = 10 * (100 + 180 * (i + 0.5));
-    const double off =
-        static_cast<double>(counts[static_cast<std::size_t>(i)]) - expected;
+    const double off = static_cast<double>(counts[i]) - expected;
     statistic += off * off / expected;
   }
   EXPECT_GT(ChiSquarePValue(statistic, kPieces), kMinPValue);

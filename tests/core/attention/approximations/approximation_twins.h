@@ -87,8 +87,7 @@ inline std::vector<bool> Unmet(const Matrix& queries, const Matrix& keys,
     const bool none = std::all_of(row.begin(), row.end(),
                                   [](bool unmet_key) { return unmet_key; });
     for (std::int64_t j = 0; j < keys.row_count; ++j) {
-      unmet.push_back(none ? causal && j > i
-                           : row[static_cast<std::size_t>(j)]);
+      unmet.push_back(none ? causal && j > i : row[j]);
     }
   }
   return unmet;

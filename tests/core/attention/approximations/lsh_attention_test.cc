@@ -33,11 +33,11 @@ TEST(LshAttentionTest, AttendsToTheUnionOfBucketsExactly) {
         options.bucket_count = 10;
         options.round_count = rounds;
         const std::vector<bool> unmet = Unmet(queries, keys, options, causal);
-        const TwinAnswer twin = AttendTwin(
-            queries.view(), keys.view(), keys.view(), kind, 0.5,
-            [&](std::int64_t i, std::int64_t j) -> bool {
-              return unmet[static_cast<std::size_t>(i * keys.row_count + j)];
-            });
+        const TwinAnswer twin =
+            AttendTwin(queries.view(), keys.view(), keys.view(), kind, 0.5,
+                       [&](std::int64_t i, std::int64_t j) -> bool {
+                         return unmet[i * keys.row_count + j];
+                       });
         ContextualizeInput input;
         input.sequence = queries.view();
         input.memory = keys.view();
@@ -129,9 +129,7 @@ TEST(LshAttentionTest, WhereAllShareABucketItIsExact) {
   for (std::size_t head = 0; head < 2; ++head) {
     for (std::int64_t i = 0; i < 40; ++i) {
       for (const std::int32_t j : padding) {
-        EXPECT_EQ(
-            lsh.head_weights[head].data[static_cast<std::size_t>(i * 40 + j)],
-            0);
+        EXPECT_EQ(lsh.head_weights[head].data[i * 40 + j], 0);
       }
     }
   }

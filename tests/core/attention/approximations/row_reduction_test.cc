@@ -50,8 +50,7 @@ TEST(ReduceRowsTest, RandomRowsAreOneMatrixTimesTheRows) {
         double want = 0;
         double size = 0;
         for (std::int64_t i = 0; i < 31; ++i) {
-          const double term = factors[static_cast<std::size_t>(i)] /
-                              std::sqrt(3.0) * rows.Row(i)[d];
+          const double term = factors[i] / std::sqrt(3.0) * rows.Row(i)[d];
           want += term;
           size += std::abs(term);
         }

@@ -128,7 +128,7 @@ TEST(MultiHeadTest, MasksEqualTheWholeMatrix) {
   }
   std::vector<bool> listed(290);
   for (const std::int32_t i : attended) {
-    listed[static_cast<std::size_t>(i)] = true;
+    listed[i] = true;
   }
   for (const bool causal : {false, true}) {
     problem.input.mask = {.causal = causal,
@@ -142,7 +142,7 @@ TEST(MultiHeadTest, MasksEqualTheWholeMatrix) {
         ScoreKind::kScaledDot, 1, [&](std::int64_t i, std::int64_t j) {
           const auto key = static_cast<std::size_t>(j);
           return (causal && j > i) || !listed[key] ||
-                 forbidden[static_cast<std::size_t>(i * 290 + j)] != 0 ||
+                 forbidden[i * 290 + j] != 0 ||
                  times[key] > absl::FromUnixSeconds(70);
         });
     ExpectTwin(problem, twin);
@@ -319,7 +319,7 @@ TEST(MultiHeadTest, HugeLogitsGiveOrdinaryWeights) {
   for (std::int64_t i = 0; i < 4; ++i) {
     double sum = 0;
     for (std::int64_t j = 0; j < 200; ++j) {
-      sum += problem.weights[static_cast<std::size_t>(i * 200 + j)];
+      sum += problem.weights[i * 200 + j];
     }
     EXPECT_NEAR(sum, 1, 200 * std::ldexp(1.0, -24));
   }
@@ -398,19 +398,17 @@ TEST(MultiHeadTest, ActivationsAgreeWithTheirFormulas) {
         for (std::int64_t j = 0; j <= i; ++j) {
           double logit = 0;
           for (std::int64_t c = 0; c < 4; ++c) {
-            logit += double{problem.queries.view().Row(
-                         i)[static_cast<std::size_t>(c)]} *
-                     problem.KeyRow(j)[static_cast<std::size_t>(c)] / 2;
+            logit += double{problem.queries.view().Row(i)[c]} *
+                     problem.KeyRow(j)[c] / 2;
           }
           const double weight = kind == ActivationKind::kNone
                                     ? logit
                                     : 1 / (1 + std::exp(-logit));
-          want += weight *
-                  problem.values.view().Row(j)[static_cast<std::size_t>(d)];
+          want += weight * problem.values.view().Row(j)[d];
           // A logit of 4 components, each up to 8, is rounded 6 times.
           magnitude += std::abs(weight) + 4 * 8 * 8 / 2;
         }
-        EXPECT_NEAR(problem.outputs[static_cast<std::size_t>(i * 2 + d)], want,
+        EXPECT_NEAR(problem.outputs[i * 2 + d], want,
                     magnitude * (6 + 131) * std::ldexp(1.0, -24));
       }
     }

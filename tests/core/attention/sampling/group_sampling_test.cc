@@ -76,9 +76,7 @@ class TestGroups : public ItemGroups {
   std::vector<std::int64_t> ItemsOf(const GroupSlate& drawn) const {
     std::vector<std::int64_t> items;
     for (std::size_t d = 0; d < drawn.items.size(); ++d) {
-      items.push_back(
-          first_[static_cast<std::size_t>(drawn.slate.draws[d].index)] +
-          drawn.items[d]);
+      items.push_back(first_[drawn.slate.draws[d].index] + drawn.items[d]);
     }
     return items;
   }
@@ -109,8 +107,7 @@ TestGroups SomeGroups() {
 std::vector<double> CountsOf(const std::vector<std::int64_t>& items,
                              std::size_t n) {
   std::vector<double> counts(n);
-  for (const std::int64_t item : items)
-    ++counts[static_cast<std::size_t>(item)];
+  for (const std::int64_t item : items) ++counts[item];
   return counts;
 }
 
@@ -124,8 +121,7 @@ TEST(SampleGroupsWithReplacementTest, FrequenciesAreProbabilities) {
   EXPECT_GT(ChiSquarePValue(probabilities, CountsOf(items, 9)), kMinPValue);
   for (std::size_t d = 0; d < items.size(); ++d) {
     ASSERT_NEAR(drawn.slate.draws[d].log_weight,
-                std::log(probabilities[static_cast<std::size_t>(items[d])]),
-                100 * kRounding);
+                std::log(probabilities[items[d]]), 100 * kRounding);
   }
   EXPECT_FALSE(drawn.slate.kappa.has_value());
   double mass = 0;
@@ -147,7 +143,7 @@ TEST(SampleGroupsWithReplacementTest, DrawsAreIndependent) {
   std::vector<double> counts(9);
   std::vector<double> want(9);
   for (std::size_t d = 0; d + 1 < items.size(); d += 2) {
-    ++counts[static_cast<std::size_t>(3 * items[d] + items[d + 1])];
+    ++counts[3 * items[d] + items[d + 1]];
   }
   for (std::size_t i = 0; i < 9; ++i) want[i] = one[i / 3] * one[i % 3];
   EXPECT_GT(ChiSquarePValue(want, counts), kMinPValue);
@@ -195,7 +191,7 @@ TEST(SampleGroupsWithoutReplacementTest, AllItemsAreDrawnInTheEnd) {
     ASSERT_EQ(items.size(), 9);
     double left = 1;
     for (std::size_t d = 0; d < 8; ++d) {
-      const double p = probabilities[static_cast<std::size_t>(items[d])];
+      const double p = probabilities[items[d]];
       // `left` is a sum of differences here, with an absolute error.
       EXPECT_NEAR(std::exp(drawn.slate.draws[d].log_weight), p / left,
                   50 * kRounding / left);
@@ -218,18 +214,17 @@ TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
     ASSERT_OK_AND_ASSIGN(const GroupSlate none,
                          SampleGroupsWithoutReplacement(groups, 0, seed));
     const double first = std::exp(-std::exp(-*none.slate.kappa));
-    ++counts[static_cast<std::size_t>(20 * first)];
+    ++counts[20 * first];
     ASSERT_OK_AND_ASSIGN(const GroupSlate one,
                          SampleGroupsWithoutReplacement(groups, 1, seed));
-    const double p =
-        probabilities[static_cast<std::size_t>(groups.ItemsOf(one)[0])];
+    const double p = probabilities[groups.ItemsOf(one)[0]];
     const double kappa = *one.slate.kappa;
     ASSERT_LT(kappa, *none.slate.kappa);
     // Given the first maximum, the next is a Gumbel variable of the remaining
     // mass, truncated at the first.
     const double next = std::exp(-(1 - p) * std::exp(-kappa));
     const double most = std::exp(-(1 - p) * std::exp(-*none.slate.kappa));
-    ++next_counts[static_cast<std::size_t>(20 * next / most)];
+    ++next_counts[20 * next / most];
     ASSERT_NEAR(std::exp(*one.slate.draws[0].log_inclusion_given_threshold),
                 1 - std::exp(-p * std::exp(-kappa)), 100 * kRounding);
   }

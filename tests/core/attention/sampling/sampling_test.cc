@@ -75,7 +75,7 @@ TEST(SampleWithReplacementTest, FrequenciesAreWeights) {
   ASSERT_EQ(slate.draws.size(), kDrawCount);
   std::vector<double> counts(kLogits.size());
   for (const Draw& draw : slate.draws) {
-    ++counts[static_cast<std::size_t>(draw.index)];
+    ++counts[draw.index];
   }
   EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kMinPValue);
 }
@@ -88,8 +88,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependent) {
   std::vector<double> counts(9);
   std::vector<double> want(9);
   for (std::size_t d = 0; d + 1 < slate.draws.size(); d += 2) {
-    ++counts[static_cast<std::size_t>(3 * slate.draws[d].index +
-                                      slate.draws[d + 1].index)];
+    ++counts[3 * slate.draws[d].index + slate.draws[d + 1].index];
   }
   for (std::size_t i = 0; i < 9; ++i) want[i] = weights[i / 3] * weights[i % 3];
   EXPECT_GT(ChiSquarePValue(want, counts), kMinPValue);
@@ -101,7 +100,7 @@ TEST(SampleWithReplacementTest, DrawsAreIndependentAcrossSeeds) {
   for (int seed = 0; seed < kDrawCount; ++seed) {
     const Slate slate =
         DrawWithReplacement(kLogits, 1, static_cast<std::uint64_t>(seed));
-    ++counts[static_cast<std::size_t>(slate.draws[0].index)];
+    ++counts[slate.draws[0].index];
   }
   EXPECT_GT(ChiSquarePValue(weights, counts), kMinPValue);
 }
@@ -111,7 +110,7 @@ TEST(SampleWithReplacementTest, ProbabilitiesAreTheDefinitions) {
   const Slate slate = DrawWithReplacement(kLogits, 50, 1);
   double log_probability = 0;
   for (const Draw& draw : slate.draws) {
-    const double want = std::log(weights[static_cast<std::size_t>(draw.index)]);
+    const double want = std::log(weights[draw.index]);
     // A sum of 9, a quotient and two logs of numbers below 5.
     EXPECT_NEAR(draw.log_weight, want, 20 * kEpsilon);
     EXPECT_EQ(draw.log_inclusion_given_threshold, std::nullopt);
@@ -144,7 +143,7 @@ TEST(SampleWithReplacementTest, ExtremesHold) {
   for (const Draw& draw : DrawWithReplacement(logits, 1000, 1).draws) {
     ASSERT_EQ(draw.index % 2, 1);
     EXPECT_NEAR(draw.log_weight, -std::numbers::ln2, 2 * kEpsilon);
-    ++counts[static_cast<std::size_t>(draw.index / 2)];
+    ++counts[draw.index / 2];
   }
   EXPECT_GT(ChiSquarePValue({.5, .5}, counts), kMinPValue);
 }
@@ -155,7 +154,7 @@ TEST(SampleWithoutReplacementTest, FirstDrawsFrequenciesAreWeights) {
   for (int seed = 0; seed < kDrawCount; ++seed) {
     const Slate slate = DrawWithoutReplacement(
         kLogits, keys, 1, static_cast<std::uint64_t>(seed));
-    ++counts[static_cast<std::size_t>(slate.draws[0].index)];
+    ++counts[slate.draws[0].index];
   }
   EXPECT_GT(ChiSquarePValue(Softmax(kLogits), counts), kMinPValue);
 }
@@ -166,8 +165,7 @@ TEST(SampleWithoutReplacementTest, NoiseOfOneSeedIsIndependentAcrossKeys) {
   std::vector<double> counts(3);
   for (std::uint64_t key = 0; key < kDrawCount; ++key) {
     const std::vector<std::uint64_t> keys = {3 * key, 3 * key + 1, 3 * key + 2};
-    ++counts[static_cast<std::size_t>(
-        DrawWithoutReplacement(logits, keys, 1, 9).draws[0].index)];
+    ++counts[DrawWithoutReplacement(logits, keys, 1, 9).draws[0].index];
   }
   EXPECT_GT(ChiSquarePValue(Softmax(logits), counts), kMinPValue);
 }
@@ -248,8 +246,7 @@ TEST(SampleWithoutReplacementTest, InclusionIsItsDefinition) {
     ASSERT_TRUE(slate.kappa.has_value());
     for (const Draw& draw : slate.draws) {
       ASSERT_TRUE(draw.log_inclusion_given_threshold.has_value());
-      const double log_weight =
-          std::log(weights[static_cast<std::size_t>(draw.index)]);
+      const double log_weight = std::log(weights[draw.index]);
       const double want = 1 - std::exp(-std::exp(log_weight - *slate.kappa));
       // Cancellation leaves the definition an absolute error of epsilon;
       // exponents are below 16, so exp multiplies their rounding by up to that
@@ -283,7 +280,7 @@ TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
     const Slate slate =
         DrawWithoutReplacement(kLogits, Keys(kLogits.size()), 0, seed);
     const double u = std::exp(-std::exp(-*slate.kappa));
-    ++counts[static_cast<std::size_t>(20 * u)];
+    ++counts[20 * u];
   }
   EXPECT_GT(ChiSquarePValue(std::vector<double>(20, .05), counts), kMinPValue);
 }
@@ -334,16 +331,15 @@ TEST(SampleWithoutReplacementTest, OrderOfItemsDoesNotMatter) {
   std::vector<float> shuffled_logits;
   std::vector<std::uint64_t> shuffled_keys;
   for (const std::int64_t i : order) {
-    shuffled_logits.push_back(logits[static_cast<std::size_t>(i)]);
-    shuffled_keys.push_back(keys[static_cast<std::size_t>(i)]);
+    shuffled_logits.push_back(logits[i]);
+    shuffled_keys.push_back(keys[i]);
   }
   const Slate slate = DrawWithoutReplacement(logits, keys, 50, 8);
   const Slate shuffled =
       DrawWithoutReplacement(shuffled_logits, shuffled_keys, 50, 8);
   ASSERT_EQ(shuffled.draws.size(), slate.draws.size());
   for (std::size_t d = 0; d < slate.draws.size(); ++d) {
-    EXPECT_EQ(order[static_cast<std::size_t>(shuffled.draws[d].index)],
-              slate.draws[d].index);
+    EXPECT_EQ(order[shuffled.draws[d].index], slate.draws[d].index);
     // Sums of 200 terms in another order, and 50 more additions.
     EXPECT_NEAR(shuffled.draws[d].log_weight, slate.draws[d].log_weight,
                 (200 + 4 * 50) * kEpsilon);
@@ -417,7 +413,7 @@ TEST(SampleWithoutReplacementTest, AllEqualIsUniform) {
     const Slate slate = DrawWithoutReplacement(logits, Keys(4), 2, seed);
     EXPECT_NEAR(slate.draws[0].log_weight, -std::log(4.0), 8 * kEpsilon);
     EXPECT_NEAR(slate.draws[1].log_weight, -std::log(3.0), 8 * kEpsilon);
-    ++counts[static_cast<std::size_t>(slate.draws[1].index)];
+    ++counts[slate.draws[1].index];
   }
   EXPECT_GT(ChiSquarePValue(std::vector<double>(4, .25), counts), kMinPValue);
 }

@@ -93,8 +93,7 @@ TEST(ContextualizeTest, PermutingTokensPermutesOutputsToTheBit) {
   const std::vector<std::int32_t> padding = {4, 200};
   std::vector<std::int32_t> shuffled_padding;
   for (std::int32_t i = 0; i < 300; ++i) {
-    if (order[static_cast<std::size_t>(i)] == 4 ||
-        order[static_cast<std::size_t>(i)] == 200) {
+    if (order[i] == 4 || order[i] == 200) {
       shuffled_padding.push_back(i);
     }
   }

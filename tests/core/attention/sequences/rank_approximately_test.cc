@@ -60,7 +60,7 @@ TEST_F(RankApproximatelyTest, LshNamesTheEventsThatItMet) {
   const TwinAnswer twin = AttendTwin(
       candidates_.view(), events_.view(), events_.view(), ScoreKind::kScaledDot,
       1, [&](std::int64_t i, std::int64_t j) -> bool {
-        return masked[static_cast<std::size_t>(40 * i + j)];
+        return masked[40 * i + j];
       });
   input_.approximation = options;
   input_.attribution_count = 40;
@@ -135,7 +135,7 @@ Matrix ProjectedHead(const Projection& projection, std::int64_t head,
   Matrix projected = {rows.row_count, head_dim, {}};
   for (std::int64_t i = 0; i < rows.row_count; ++i) {
     for (std::int64_t r = head * head_dim; r < (head + 1) * head_dim; ++r) {
-      double sum = projection.bias[static_cast<std::size_t>(r)];
+      double sum = projection.bias[r];
       for (std::size_t d = 0; d < rows.view().Row(i).size(); ++d) {
         sum +=
             double{projection.weight.view().Row(r)[d]} * rows.view().Row(i)[d];
@@ -169,11 +169,9 @@ HeadsTwin RankTwin(const MultiHeadProjections& heads, const Matrix& candidate,
     const Matrix k = ProjectedHead(heads.key, head, key_dim, keys);
     const Matrix v = ProjectedHead(*heads.value, head, value_dim, values);
     const std::vector<bool> unmet = Unmet(q, k, options, false);
-    const TwinAnswer twin =
-        AttendTwin(q.view(), k.view(), v.view(), ScoreKind::kScaledDot, 1,
-                   [&](std::int64_t, std::int64_t j) -> bool {
-                     return unmet[static_cast<std::size_t>(j)];
-                   });
+    const TwinAnswer twin = AttendTwin(
+        q.view(), k.view(), v.view(), ScoreKind::kScaledDot, 1,
+        [&](std::int64_t, std::int64_t j) -> bool { return unmet[j]; });
     joined.interest.insert(joined.interest.end(), twin.outputs.begin(),
                            twin.outputs.end());
     joined.tolerances.insert(joined.tolerances.end(), twin.outputs.size(),
@@ -251,7 +249,7 @@ TEST(RankByLshTest, SeveralHeadsAreAsInDoubles) {
       std::vector<double> unnamed = twin.weights;
       ASSERT_THAT(ranked.attributions[at], SizeIs(3));
       for (const EventWeight& event : ranked.attributions[at]) {
-        double& want = unnamed[static_cast<std::size_t>(event.event)];
+        double& want = unnamed[event.event];
         EXPECT_NEAR(event.weight, want, want * relative);
         want = 0;
       }

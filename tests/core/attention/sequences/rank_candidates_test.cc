@@ -87,7 +87,7 @@ TEST(RankCandidatesTest, InterestsScoresAndAttributionsEqualTheTwin) {
         twin.weights.begin() + static_cast<std::ptrdiff_t>(i * 400),
         twin.weights.begin() + static_cast<std::ptrdiff_t>(i * 400 + 400));
     for (const EventWeight& event : ranked.attributions[i]) {
-      const double want = weights[static_cast<std::size_t>(event.event)];
+      const double want = weights[event.event];
       EXPECT_NEAR(event.weight, want, want * (twin.log_tolerances[i] + 3e-7));
     }
     std::sort(weights.rbegin(), weights.rend());

@@ -23,11 +23,11 @@ TEST(TorchParityTest, OutputsAndWeightsOfAllCasesAgree) {
     for (std::int64_t b = 0; b < torch.batch_size; ++b) {
       std::vector<bool> padding(static_cast<std::size_t>(torch.key_count));
       for (const std::int32_t position : torch.padding_of(b)) {
-        padding[static_cast<std::size_t>(position)] = true;
+        padding[position] = true;
       }
       std::vector<std::int32_t> attended;
       for (std::int32_t i = 0; i < torch.key_count; ++i) {
-        if (!padding[static_cast<std::size_t>(i)]) attended.push_back(i);
+        if (!padding[i]) attended.push_back(i);
       }
       MultiHeadInput input;
       input.heads = &torch.heads;

@@ -40,7 +40,7 @@ class RowIds : public IdResolver {
     }
   }
   absl::string_view IdOf(std::int32_t, RowIndex row) const override {
-    return ids_[static_cast<std::size_t>(row)];
+    return ids_[row];
   }
 
  private:
@@ -372,8 +372,7 @@ TEST_F(StateTest, TopKIsThatOfAllRowsWhateverTheBlocks) {
   const Rows rows(3000, 1, 12);
   std::vector<RowIndex> expected = rows.rows;
   std::sort(expected.begin(), expected.end(), [&](RowIndex a, RowIndex b) {
-    return rows.logits[static_cast<std::size_t>(a)] >
-           rows.logits[static_cast<std::size_t>(b)];
+    return rows.logits[a] > rows.logits[b];
   });
   expected.resize(200);
   AttentionState state = Empty(200);
@@ -383,7 +382,7 @@ TEST_F(StateTest, TopKIsThatOfAllRowsWhateverTheBlocks) {
   std::vector<RowIndex> found;
   for (const Candidate& c : state.top().Sorted()) {
     found.push_back(c.row);
-    EXPECT_EQ(c.logit, rows.logits[static_cast<std::size_t>(c.row)]);
+    EXPECT_EQ(c.logit, rows.logits[c.row]);
   }
   EXPECT_THAT(found, ElementsAreArray(expected));
 }

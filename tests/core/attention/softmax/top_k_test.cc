@@ -28,7 +28,7 @@ class ReversedIds : public IdResolver {
   }
   absl::string_view IdOf(std::int32_t, RowIndex row) const override {
     ++call_count;
-    return ids_[static_cast<std::size_t>(row)];
+    return ids_[row];
   }
   mutable std::int64_t call_count = 0;
 
@@ -127,7 +127,7 @@ TEST(TopKTest, TheThresholdRisesToTheBestAndNotAbove) {
     const std::vector<RowIndex> expected =
         Expected(all, static_cast<std::size_t>(k), ids);
     EXPECT_THAT(RowsOf(top.Sorted()), ElementsAreArray(expected));
-    EXPECT_LE(last, all[static_cast<std::size_t>(expected.back())].logit);
+    EXPECT_LE(last, all[expected.back()].logit);
     EXPECT_GT(last, kNothing);
   }
 }

@@ -303,7 +303,7 @@ TEST_F(ModelSetTest, ASwapThatIsPutOffIsSoAfterARestart) {
     EXPECT_THAT(shop->merge_status(),
                 StatusIs(absl::StatusCode::kResourceExhausted,
                          HasSubstr("an index build wants")));
-    EXPECT_EQ(shop->record().schema.key_fields[0], field);
+    EXPECT_EQ(shop->record().schema, schema);
     expect(1);
     const absl::Status in_use = set_->DeleteModel({"text", 1});
     EXPECT_EQ(ReasonOf(in_use), "MODEL_IN_USE");

@@ -41,8 +41,8 @@ class SealingTest : public CatalogFixture {
                                  std::uint64_t seed, float shift = 0) {
     std::vector<Item> items = RandomItems(count, kDim, seed);
     for (int i = 0; i < count; ++i) {
-      items[static_cast<std::size_t>(i)].id = prefix + std::to_string(i);
-      for (float& x : items[static_cast<std::size_t>(i)].keys[0]) x += shift;
+      items[i].id = prefix + std::to_string(i);
+      for (float& x : items[i].keys[0]) x += shift;
     }
     return items;
   }

@@ -50,11 +50,8 @@ class DrawRowsTest : public CatalogFixture {
       const int centre = i / kTogether * kTogether;
       if (i == centre) continue;
       for (int d = 0; d < kDim; ++d) {
-        float& component = items[static_cast<std::size_t>(i)]
-                               .keys[0][static_cast<std::size_t>(d)];
-        component =
-            kSpread * component + items[static_cast<std::size_t>(centre)]
-                                      .keys[0][static_cast<std::size_t>(d)];
+        float& component = items[i].keys[0][d];
+        component = kSpread * component + items[centre].keys[0][d];
       }
     }
     return items;
@@ -323,7 +320,7 @@ TEST_F(DrawRowsTest, OnlyEligibleItemsAreDrawnWhereverTheyLie) {
   Delete(deleted);
   std::vector<Item> added = RandomItems(20, kDim, 99);
   for (int i = 0; i < 20; ++i) {
-    Item& item = added[static_cast<std::size_t>(i)];
+    Item& item = added[i];
     item.id = i < 10 ? "new" + std::to_string(i) : "item" + std::to_string(i);
     item.attributes.push_back({0, true});
   }

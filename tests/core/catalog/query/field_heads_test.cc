@@ -60,8 +60,7 @@ TEST_F(FieldHeadsTest, AnswerSaysWhichFieldEarnedEachItem) {
   std::map<std::string, int> earned;
   double sum = 0;
   for (std::size_t i = 0; i < answer.items.size(); ++i) {
-    earned[IdsOf(answer)[i]] =
-        answer.heads[static_cast<std::size_t>(answer.items[i].head)].key_field;
+    earned[IdsOf(answer)[i]] = answer.heads[answer.items[i].head].key_field;
     sum += answer.items[i].weight;
   }
   EXPECT_EQ(earned["titled"], 0);
@@ -190,8 +189,7 @@ TEST_F(FieldHeadsTest, AHeadWithoutTheItemEarnsNothing) {
   const std::vector<std::string> ids = IdsOf(answer);
   const auto at = std::find(ids.begin(), ids.end(), "untitled");
   ASSERT_NE(at, ids.end());
-  const AttendedItem& item =
-      answer.items[static_cast<std::size_t>(at - ids.begin())];
+  const AttendedItem& item = answer.items[at - ids.begin()];
   EXPECT_EQ(item.head, 0);
   EXPECT_NEAR(item.logit, -1.5, 1e-6);
 }

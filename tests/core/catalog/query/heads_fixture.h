@@ -88,7 +88,7 @@ class ModelHeadsTest : public CatalogFixture {
             TwinPart(TwinProject(*heads.value, ToDoubles(items[i].value)),
                      heads.head_count, h);
         for (std::size_t d = 0; d < 2; ++d) {
-          pooled[d] += weights[static_cast<std::size_t>(h)][i] * value[d];
+          pooled[d] += weights[h][i] * value[d];
         }
       }
       joined.insert(joined.end(), pooled.begin(), pooled.end());

@@ -49,7 +49,7 @@ struct Case {
   double MassOf(const AttendAnswer& answer) const {
     double mass = 0;
     for (const AttendedItem& item : answer.items) {
-      mass += weights[static_cast<std::size_t>(item.address.row)];
+      mass += weights[item.address.row];
     }
     return mass;
   }
@@ -72,9 +72,7 @@ struct Catalog {
     const auto draw = [&](int cluster) {
       std::vector<float> vector(kDim);
       for (int d = 0; d < kDim; ++d) {
-        vector[static_cast<std::size_t>(d)] =
-            centres[static_cast<std::size_t>(cluster * kDim + d)] +
-            normal(random);
+        vector[d] = centres[cluster * kDim + d] + normal(random);
       }
       const double norm = Norm(vector);
       for (float& x : vector) x = static_cast<float>(x / norm);
@@ -83,10 +81,8 @@ struct Catalog {
     auto rows = std::make_shared<RowTable>(0, item_count);
     std::vector<std::vector<float>> vectors;
     for (int i = 0; i < item_count; ++i) {
-      vectors.push_back(
-          i < distinct_count
-              ? draw(i % kClusters)
-              : vectors[static_cast<std::size_t>(i % distinct_count)]);
+      vectors.push_back(i < distinct_count ? draw(i % kClusters)
+                                           : vectors[i % distinct_count]);
       rows->Append(std::to_string(i), {}, {});
     }
     const std::vector<std::span<const float>> keys(vectors.begin(),
@@ -206,8 +202,7 @@ bool Holds(const Interval& interval, double number, double slack) {
 }
 
 double Percentile(const std::vector<double>& sorted, double share) {
-  return sorted[static_cast<std::size_t>(
-      share * static_cast<double>(sorted.size() - 1))];
+  return sorted[share * static_cast<double>(sorted.size() - 1)];
 }
 
 Tally Count(const AttendQuery& query, double slack,

@@ -443,9 +443,8 @@ std::vector<double> Sizes(const Matrix& weight,
   for (std::int64_t r = 0; r < weight.row_count; ++r) {
     double size = 0;
     for (std::int64_t c = 0; c < weight.column_count; ++c) {
-      size += std::abs(double{weight.data[static_cast<std::size_t>(
-                           r * weight.column_count + c)]} *
-                       input[static_cast<std::size_t>(c)]);
+      size +=
+          std::abs(double{weight.data[r * weight.column_count + c]} * input[c]);
     }
     sizes.push_back(size);
   }

@@ -191,7 +191,7 @@ TEST_F(PooledValueTest, ValuesOfAnotherDimensionAreEstimated) {
   std::vector<Item> items = Items(kCount, 2);
   for (Item& item : items) {
     for (int d = 0; d < 5; ++d) {
-      item.value.push_back(1 + 2 * item.keys[0][static_cast<std::size_t>(d)]);
+      item.value.push_back(1 + 2 * item.keys[0][d]);
     }
   }
   OpenIvf(5, items);

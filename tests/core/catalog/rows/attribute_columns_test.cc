@@ -170,7 +170,7 @@ TEST(TextDictionaryTest, ATextThatIsNotThereIsNeverFound) {
   std::atomic<int> current = 0;
   std::thread reader([&] {
     for (int i = current.load(); i < kDictionaries; i = current.load()) {
-      ASSERT_EQ(dictionaries[static_cast<std::size_t>(i)].Find("none"), -1);
+      ASSERT_EQ(dictionaries[i].Find("none"), -1);
     }
   });
   for (TextDictionary& texts : dictionaries) {

@@ -18,7 +18,7 @@ TEST(ForEachPartTest, EveryPlaceIsWorkedOnOnce) {
       ForEachPart(count, thread_count,
                   [&](std::int64_t begin, std::int64_t end) {
                     for (; begin < end; ++begin) {
-                      ++visits[static_cast<std::size_t>(begin)];
+                      ++visits[begin];
                     }
                   });
       for (const std::atomic<int>& visit : visits) EXPECT_EQ(visit, 1);
@@ -45,7 +45,7 @@ TEST(ForEachPartTest, WhereThereAreNoMoreThreadsTheCallingOneDoesAll) {
   const NoMoreThreads none;
   std::vector<int> visits(10);
   ForEachPart(10, 3, [&](std::int64_t begin, std::int64_t end) {
-    for (; begin < end; ++begin) ++visits[static_cast<std::size_t>(begin)];
+    for (; begin < end; ++begin) ++visits[begin];
   });
   EXPECT_THAT(visits, ::testing::Each(1));
 }

@@ -226,8 +226,7 @@ TEST_F(SampleMarginsTest, RecallHoldsOnOtherQueries) {
   for (const double recall : {0.8, 0.95}) {
     std::int64_t found = 0, visited = 0;
     for (std::int64_t q = 0; q < kQueries; ++q) {
-      ScanQuery query =
-          QueryFor(all.keys[static_cast<std::size_t>(kRows + q)], kRows);
+      ScanQuery query = QueryFor(all.keys[kRows + q], kRows);
       query.logit_factor = 0.05;
       AttentionState exact(kNeighbours, &kNoIds);
       ASSERT_OK(flat->Scan(query, exact));

@@ -55,7 +55,7 @@ class GrowingListsTest : public ::testing::Test {
   }
   void Append(std::int64_t end) {
     for (; appended_ < end; ++appended_) {
-      flat_->Append(Keys()[static_cast<std::size_t>(kOld + appended_)]);
+      flat_->Append(Keys()[kOld + appended_]);
     }
     flat_->AssignLists();
   }
@@ -105,7 +105,7 @@ class GrowingListsTest : public ::testing::Test {
     const ListMeans& means = *old_->training()->means;
     std::set<RowIndex> rows;
     for (RowIndex row = 0; row < count; ++row) {
-      const auto key = NewKeys(count)[static_cast<std::size_t>(row)];
+      const auto key = NewKeys(count)[row];
       double least = std::numeric_limits<double>::infinity();
       std::int32_t nearest = -1;
       for (std::int32_t l = 0; l < means.list_count(); ++l) {
@@ -134,8 +134,7 @@ class GrowingListsTest : public ::testing::Test {
     std::vector<float> scores;
     old_->training()->means->ScoreLists(query, scores);
     for (const std::int32_t list : lists) {
-      scores[static_cast<std::size_t>(list)] =
-          -std::numeric_limits<float>::infinity();
+      scores[list] = -std::numeric_limits<float>::infinity();
     }
     return static_cast<std::int32_t>(
         std::max_element(scores.begin(), scores.end()) - scores.begin());
@@ -151,8 +150,7 @@ class GrowingListsTest : public ::testing::Test {
     std::normal_distribution<float> noise(0, 0.1f);
     auto flat = std::make_unique<FlatIndex>(kDim, count, old_->training());
     for (std::int64_t i = 0; i < count; ++i) {
-      const auto from = Keys()[static_cast<std::size_t>(
-          rows[static_cast<std::size_t>(i) % rows.size()])];
+      const auto from = Keys()[rows[static_cast<std::size_t>(i) % rows.size()]];
       std::vector<float> key(from.begin(), from.end());
       for (float& component : key) component += noise(random);
       flat->Append(key);
@@ -187,7 +185,7 @@ TEST_F(GrowingListsTest, RowsAreWhereASealWouldPutThem) {
                          IvfIndex::Build(rows, kDim, kind, options));
     FlatIndex growing(kDim, 200, trained->training());
     for (RowIndex row = 0; row < 200; ++row) {
-      growing.Append(rows[static_cast<std::size_t>(row)]);
+      growing.Append(rows[row]);
       // The first rows are assigned all at once, later ones individually.
       if (row > 150) growing.AssignLists();
     }

@@ -110,8 +110,7 @@ TEST_F(IvfPointsTest, AnExhaustiveScanVisitsAll) {
 TEST_F(IvfPointsTest, KeysComeBackByRow) {
   EXPECT_EQ(index_->kind(), IndexKind::kIvf);
   for (RowIndex row = 0; row < 9; ++row) {
-    EXPECT_THAT(index_->Key(row),
-                ElementsAreArray(table_.keys[static_cast<std::size_t>(row)]));
+    EXPECT_THAT(index_->Key(row), ElementsAreArray(table_.keys[row]));
   }
   EXPECT_THAT(index_->Key(9), IsEmpty());
   ExpectKeys(*index_, table_);
@@ -479,7 +478,7 @@ TEST_F(IvfTrainingTest, KnownListsAreTaken) {
     EXPECT_EQ(part->ListOf(row), whole_->ListOf(row)) << row;
     // Row 7 is given another list below, to see that known lists are taken as
     // given.
-    known[static_cast<std::size_t>(row)] = part->ListOf(row);
+    known[row] = part->ListOf(row);
   }
   known[7] = (known[7] + 1) % static_cast<std::int32_t>(part->list_count());
   known[8] = -1;
@@ -549,7 +548,7 @@ class IvfCarryTest : public IvfTrainingTest {
     auto index =
         std::make_unique<FlatIndex>(kDim, end - begin, trained_->training());
     for (std::int64_t row = begin; row < end; ++row) {
-      index->Append(table_.keys[static_cast<std::size_t>(row)]);
+      index->Append(table_.keys[row]);
     }
     index->AssignLists();
     return {std::move(index), end - begin};
@@ -664,8 +663,7 @@ TEST_F(IvfCarryTest, SoTheyDoWhereKeysLieCloserThanWhatWasLearned) {
   std::vector<float> floats;
   for (RowIndex row = 0; row < kRows; ++row) {
     const float* mean = means.means.data() + trained_->ListOf(row) * kDim;
-    const std::span<const float> key =
-        table_.keys[static_cast<std::size_t>(row)];
+    const std::span<const float> key = table_.keys[row];
     for (std::size_t d = 0; d < key.size(); ++d) {
       floats.push_back(mean[d] + kCloser * (key[d] - mean[d]));
     }

@@ -33,7 +33,7 @@ class Glosses {
     for (float& component : words_) component = normal(random_);
     std::vector<float> floats;
     for (std::int64_t k = 0; k < kKeys; ++k) {
-      for (int& word : words_of_[static_cast<std::size_t>(k)]) {
+      for (int& word : words_of_[k]) {
         // Some words are in many keys.
         const double share = std::uniform_real_distribution<>()(random_);
         word = static_cast<int>(share * share * kWords);
@@ -56,8 +56,7 @@ class Glosses {
   std::vector<float> Sum(std::int64_t key, int word_count) const {
     std::vector<float> sum(kDim);
     for (int w = 0; w < word_count; ++w) {
-      const auto word =
-          static_cast<std::size_t>(words_of_[static_cast<std::size_t>(key)][w]);
+      const auto word = static_cast<std::size_t>(words_of_[key][w]);
       for (std::size_t d = 0; d < sum.size(); ++d) {
         sum[d] += words_[word * kDim + d];
       }

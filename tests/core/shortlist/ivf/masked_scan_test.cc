@@ -38,7 +38,7 @@ class MaskedScanTest : public ::testing::Test {
     table_->keys.resize(kRows);
     // Some rows have no key, whatever masks say.
     for (std::int64_t row = 0; row < kRows; row += 101) {
-      table_->keys[static_cast<std::size_t>(row)] = {};
+      table_->keys[row] = {};
     }
     flat_ = FlatOf(*table_).release();
     auto ivf =
@@ -53,7 +53,7 @@ class MaskedScanTest : public ::testing::Test {
   };
 
   static ScanQuery QueryOf(std::int64_t q) {
-    return QueryFor(all_->keys[static_cast<std::size_t>(kRows + q)], kRows);
+    return QueryFor(all_->keys[kRows + q], kRows);
   }
 
   static Answer AnswerOf(const KeyIndex& index, const ScanQuery& query) {
@@ -69,7 +69,7 @@ class MaskedScanTest : public ::testing::Test {
                                         const std::vector<RowIndex>& eligible) {
     std::vector<std::pair<double, RowIndex>> scored;
     for (const RowIndex row : eligible) {
-      const auto key = table_->keys[static_cast<std::size_t>(row)];
+      const auto key = table_->keys[row];
       if (key.empty()) continue;
       double dot = 0;
       for (std::size_t d = 0; d < key.size(); ++d) {
@@ -251,8 +251,7 @@ TEST(MaskedScanOfFewListsTest, Ends) {
     for (std::int64_t row = 0; row < 2000; row += 37) {
       Bitmap excluded(2000);
       excluded.Set(row);
-      ScanQuery query =
-          QueryFor(table.keys[static_cast<std::size_t>(row)], 2000);
+      ScanQuery query = QueryFor(table.keys[row], 2000);
       query.excluded = &excluded;
       AttentionState state(100, &kNoIds);
       ASSERT_OK(ivf->Scan(query, state));

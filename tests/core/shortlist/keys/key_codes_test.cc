@@ -47,7 +47,7 @@ class KeyCodesOfShapeTest : public ::testing::TestWithParam<Shape> {
     KeyTable table = ClusteredKeys(key_count + query_count, dim, cluster_count,
                                    4, norm_spread);
     for (std::int64_t i = 0; i < key_count * dim; ++i) {
-      table.floats[static_cast<std::size_t>(i)] *= key_size;
+      table.floats[i] *= key_size;
     }
     return table;
   }
@@ -61,16 +61,15 @@ TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
   ASSERT_TRUE(codes.usable());
   CodedQuery query;
   for (std::int64_t q = row_count; q < table.row_count(); ++q) {
-    const auto vector = table.keys[static_cast<std::size_t>(q)];
+    const auto vector = table.keys[q];
     constexpr double kFactor = 2.5;
     ASSERT_TRUE(query.Encode(codes, vector, kFactor, QueryBits::k8));
     for (const CodeBits bits : {CodeBits::k4, CodeBits::k8}) {
       const std::vector<float> logits = LogitsOf(codes, query, bits);
       for (std::int64_t p = 0; p < row_count; ++p) {
-        const double scale = codes.scales()[static_cast<std::size_t>(p)];
+        const double scale = codes.scales()[p];
         EXPECT_NEAR(
-            logits[static_cast<std::size_t>(p)],
-            kFactor * Dot(vector, table.keys[static_cast<std::size_t>(p)]),
+            logits[p], kFactor * Dot(vector, table.keys[p]),
             query.LogitErrorPerScale(bits) * scale + query.logit_error());
       }
     }
@@ -82,10 +81,8 @@ TEST_P(KeyCodesOfShapeTest, NoLogitErrsByMoreThanItsBound) {
       double square_sum = 0;
       double variance_sum = 0;
       for (std::int64_t p = 0; p < row_count; ++p) {
-        const double error =
-            logits[static_cast<std::size_t>(p)] -
-            kFactor * Dot(vector, table.keys[static_cast<std::size_t>(p)]);
-        const double scale = codes.scales()[static_cast<std::size_t>(p)];
+        const double error = logits[p] - kFactor * Dot(vector, table.keys[p]);
+        const double scale = codes.scales()[p];
         EXPECT_LE(std::abs(error),
                   query.LogitErrorPerScale(bits) * scale + query.logit_error());
         square_sum += error * error;
@@ -118,7 +115,7 @@ TEST_P(KeyCodesOfShapeTest, AQueryMayBeReadByItsHighBits) {
   CodedQuery query;
   double square_sum = 0, variance_sum = 0;
   for (std::int64_t q = row_count; q < table.row_count(); ++q) {
-    const auto vector = table.keys[static_cast<std::size_t>(q)];
+    const auto vector = table.keys[q];
     ASSERT_TRUE(query.Encode(codes, vector, 2.5));
     const double deviation = query.LogitDeviation(QueryBits::k8);
     const double error_of_16 = query.logit_error();
@@ -163,7 +160,7 @@ TEST(KeyCodesTest, WhatIsLeftOfTheMeanHasSmallerErrors) {
   std::vector<float> mean(64);
   for (std::int64_t p = 0; p < 300; ++p) {
     for (std::size_t d = 0; d < 64; ++d) {
-      mean[d] += table.keys[static_cast<std::size_t>(p)][d] / 300;
+      mean[d] += table.keys[p][d] / 300;
     }
   }
   const std::vector<std::int64_t> offsets = {0, 300};

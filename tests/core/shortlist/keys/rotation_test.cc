@@ -82,7 +82,7 @@ TEST(RotationTest, SpreadsASingleComponentOverAll) {
     const Rotation rotation(dim, 7);
     for (std::int64_t d = 0; d < dim; d += 13) {
       std::vector<float> unit(static_cast<std::size_t>(dim));
-      unit[static_cast<std::size_t>(d)] = 1;
+      unit[d] = 1;
       rotation.Apply(unit.data());
       float greatest = 0;
       for (const float c : unit) greatest = std::max(greatest, std::abs(c));

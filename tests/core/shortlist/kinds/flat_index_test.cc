@@ -240,9 +240,8 @@ TEST(FlatIndexTest, AgreesWithFaissOnTheTop) {
     for (std::size_t i = 0; i < kCount; ++i) {
       EXPECT_EQ(top[i].row, rows[i]);
       // Both err by at most (dim + 1) roundings of the terms.
-      const double bound =
-          2 * (kDim + 1) * kEpsilon * Norm(query) *
-          Norm(table.keys[static_cast<std::size_t>(top[i].row)]);
+      const double bound = 2 * (kDim + 1) * kEpsilon * Norm(query) *
+                           Norm(table.keys[top[i].row]);
       EXPECT_NEAR(top[i].similarity, similarities[i], bound);
     }
   }
@@ -315,7 +314,7 @@ TEST(FlatIndexTest, MaskedScanEqualsAScanOfTheRest) {
       excluded.Set(row);
       continue;
     }
-    const auto key = table.keys[static_cast<std::size_t>(row)];
+    const auto key = table.keys[row];
     rest.insert(rest.end(), key.begin(), key.end());
     rest_rows.push_back(row);
   }
@@ -336,8 +335,7 @@ TEST(FlatIndexTest, MaskedScanEqualsAScanOfTheRest) {
   const auto alone_top = alone.top().Sorted();
   ASSERT_EQ(masked_top.size(), alone_top.size());
   for (std::size_t i = 0; i < masked_top.size(); ++i) {
-    EXPECT_EQ(masked_top[i].row,
-              rest_rows[static_cast<std::size_t>(alone_top[i].row)]);
+    EXPECT_EQ(masked_top[i].row, rest_rows[alone_top[i].row]);
     EXPECT_EQ(masked_top[i].logit, alone_top[i].logit);
   }
 }

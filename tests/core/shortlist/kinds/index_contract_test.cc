@@ -290,7 +290,7 @@ std::vector<RowIndex> SlowTwin(const KeyTable& table,
                                const Bitmap& eligible) {
   std::vector<std::pair<double, RowIndex>> scored;
   for (RowIndex row = 0; row < table.row_count(); ++row) {
-    const auto key = table.keys[static_cast<std::size_t>(row)];
+    const auto key = table.keys[row];
     if (key.empty() || !eligible.Test(row)) continue;
     double dot = 0;
     for (std::size_t d = 0; d < key.size(); ++d) {

@@ -89,8 +89,7 @@ void ExpectTheSameAnswers(const KeyTable& table, const KeyIndex& memory,
   for (RowIndex row = 0; row < kRows; row += 7) allowed.Set(row);
   for (const Question& question : kQuestions) {
     for (std::int64_t q = 0; q < kQueries; ++q) {
-      ScanQuery query =
-          QueryFor(table.keys[static_cast<std::size_t>(q * 200 + 1)], kRows);
+      ScanQuery query = QueryFor(table.keys[q * 200 + 1], kRows);
       query.goals = question.goals;
       query.exhaustive = question.exhaustive;
       if (question.masked) query.allowed = &allowed;

@@ -27,7 +27,7 @@ TEST(ProductCodesTest, ProductsAreThoseOfKeysThatAreCentroids) {
     std::vector<float> products;
     codes.MakeTable(query, products);
     for (std::int64_t p = 0; p < 256; ++p) {
-      const auto key = table.keys[static_cast<std::size_t>(p)];
+      const auto key = table.keys[p];
       // Another centroid may be taken if it is equally near within rounding. A
       // score, x . c - |c|^2 / 2 of at most 7 components, is off by at most 9
       // roundings of 2 |x|^2, so |x - c|^2 / 2 is at most twice that, which far
@@ -53,8 +53,8 @@ TEST(ProductCodesTest, MoreKeysThanCentroidsAreNear) {
     codes.MakeTable(query, products);
     double sum = 0;
     for (std::int64_t p = 0; p < kKeys; ++p) {
-      const double error = codes.Product(products, p) -
-                           Dot(table.keys[static_cast<std::size_t>(p)], query);
+      const double error =
+          codes.Product(products, p) - Dot(table.keys[p], query);
       sum += error * error;
     }
     errors[i] = std::sqrt(sum / kKeys);

@@ -118,7 +118,7 @@ TEST_F(NearestCentroidTest, TheFirstOfEqualsIsNearest) {
   const auto found =
       Find({distinct.data(), 40, 24}, {centroids.data(), 120, 24});
   for (std::int32_t r = 0; r < 40; ++r) {
-    EXPECT_EQ(found[static_cast<std::size_t>(r)], r);
+    EXPECT_EQ(found[r], r);
   }
 }
 

@@ -42,7 +42,7 @@ const Index& Keys() {
 }
 
 std::vector<float> QueryOf(std::int64_t q) {
-  const auto key = Keys().table.keys[static_cast<std::size_t>(q * 97 % kRows)];
+  const auto key = Keys().table.keys[q * 97 % kRows];
   std::vector<float> query(key.begin(), key.end());
   std::mt19937_64 random(static_cast<std::uint64_t>(q));
   std::normal_distribution<float> normal(0, 0.3f);
@@ -72,15 +72,14 @@ struct Case {
     for (RowIndex row = 0; row < kRows; ++row) {
       if (allowed != nullptr && !allowed->Test(row)) continue;
       if (excluded != nullptr && excluded->Test(row)) continue;
-      const auto key = Keys().table.keys[static_cast<std::size_t>(row)];
+      const auto key = Keys().table.keys[row];
       double product = 0;
       double square = 0;
       for (std::size_t d = 0; d < kDim; ++d) {
         product += double{key[d]} * vector[d];
         square += double{key[d]} * key[d];
       }
-      logits[static_cast<std::size_t>(row)] =
-          product / std::sqrt(square) / temperature;
+      logits[row] = product / std::sqrt(square) / temperature;
     }
   }
 
@@ -88,8 +87,7 @@ struct Case {
   std::vector<double> Weights() {
     std::vector<double> weights(kRows);
     for (const Candidate& candidate : known) {
-      weights[static_cast<std::size_t>(candidate.row)] =
-          std::exp(double{candidate.logit});
+      weights[candidate.row] = std::exp(double{candidate.logit});
     }
     std::vector<RowIndex> rows;
     std::vector<float> log_shares;
@@ -101,7 +99,7 @@ struct Case {
       double sum = 0;
       for (const float log_share : log_shares) sum += std::exp(log_share);
       for (std::size_t i = 0; i < rows.size(); ++i) {
-        double& weight = weights[static_cast<std::size_t>(rows[i])];
+        double& weight = weights[rows[i]];
         EXPECT_EQ(weight, 0) << "row " << rows[i] << " comes twice";
         weight = std::exp(group.log_mass) * std::exp(log_shares[i]) / sum;
         EXPECT_GT(weight, 0);
@@ -197,7 +195,7 @@ TEST(KeyGroupsTest, NearKeysWeighWhatTheySay) {
 Bitmap RowsOnOneSide() {
   Bitmap allowed(kRows);
   for (RowIndex row = 0; row < kRows; ++row) {
-    if (Keys().table.keys[static_cast<std::size_t>(row)][0] > 1) {
+    if (Keys().table.keys[row][0] > 1) {
       allowed.Set(row);
     }
   }

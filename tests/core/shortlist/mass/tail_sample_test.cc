@@ -30,7 +30,7 @@ class TailSampleTest : public ::testing::Test {
   void AddChunk(int begin, int count, float max) {
     std::vector<float> exps;
     for (int i = begin; i < begin + count; ++i) {
-      exps.push_back(std::exp(logits_[static_cast<std::size_t>(i)] - max));
+      exps.push_back(std::exp(logits_[i] - max));
     }
     sample_.Add(exps.data(), count, max);
   }
@@ -59,8 +59,7 @@ TEST_F(TailSampleTest, DrawsEveryBlockAsOftenAsItWeighs) {
   double uniform_sum = 0;
   for (const TailSample::Draw& draw : draws) {
     ++counts[draw.block];
-    const double share =
-        BlockSums()[static_cast<std::size_t>(draw.block)] / total;
+    const double share = BlockSums()[draw.block] / total;
     EXPECT_NEAR(draw.log_probability, std::log(share), 1e-6);
     uniform_sum += draw.uniform;
   }

@@ -50,8 +50,7 @@ struct Data {
     for (float& component : centres) component = normal(random);
     const auto draw = [&](std::int64_t centre, float* to) {
       for (std::int64_t d = 0; d < kDim; ++d) {
-        to[d] = centres[static_cast<std::size_t>(centre * kDim + d)] +
-                normal(random);
+        to[d] = centres[centre * kDim + d] + normal(random);
       }
       const double norm = Norm({to, static_cast<std::size_t>(kDim)});
       for (std::int64_t d = 0; d < kDim; ++d) {
@@ -108,15 +107,14 @@ InvertedLists PartOfKeys(int p) {
       const int of = i % 16 == 0 ? 1 : (l % 5 == 0 ? 2 : 0);
       if (of != p) continue;
       positions.push_back(i);
-      part.rows.push_back(all.rows[static_cast<std::size_t>(i)]);
+      part.rows.push_back(all.rows[i]);
       part.inverse_norms.push_back(1);
     }
     part.offsets.push_back(static_cast<std::int64_t>(positions.size()));
   }
-  part.keys =
-      *KeyFloats::Gather(part.key_count(), kDim, nullptr, [&](std::int64_t i) {
-        return all.key_view().Row(positions[static_cast<std::size_t>(i)]);
-      });
+  part.keys = *KeyFloats::Gather(
+      part.key_count(), kDim, nullptr,
+      [&](std::int64_t i) { return all.key_view().Row(positions[i]); });
   part.Encode(false, kCodeSeed, 1);
   return part;
 }
@@ -135,16 +133,15 @@ struct Case {
     std::vector<std::int32_t> order(kLists);
     std::iota(order.begin(), order.end(), 0);
     std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
-      return scores[static_cast<std::size_t>(a)] >
-             scores[static_cast<std::size_t>(b)];
+      return scores[a] > scores[b];
     });
     for (std::int64_t i = 0; i < kLists; ++i) {
-      const std::int32_t list = order[static_cast<std::size_t>(i)];
+      const std::int32_t list = order[i];
       const bool is_visited = i < probe_count;
       if (is_visited) chosen.push_back(list);
       const auto l = static_cast<std::size_t>(list);
       for (std::int64_t p = lists.offsets[l]; p < lists.offsets[l + 1]; ++p) {
-        if (eligible->Bit(lists.rows[static_cast<std::size_t>(p)]) == 0) {
+        if (eligible->Bit(lists.rows[p]) == 0) {
           continue;
         }
         double product = 0;
@@ -208,7 +205,7 @@ double Percentile(std::vector<double> numbers, double share) {
   const auto nth = static_cast<std::ptrdiff_t>(
       share * static_cast<double>(numbers.size() - 1));
   std::nth_element(numbers.begin(), numbers.begin() + nth, numbers.end());
-  return numbers[static_cast<std::size_t>(nth)];
+  return numbers[nth];
 }
 
 // Counts over all queries those whose log partition lies within 1.96
@@ -452,9 +449,8 @@ TEST(IvfIndexTest, ScansSayWhatTheyDidNotVisit) {
   for (const double factor : {10.0, 20000.0}) {
     std::int64_t held = 0;
     for (std::int64_t q = 0; q < kCount; ++q) {
-      std::vector<float> key(
-          table.keys[static_cast<std::size_t>(q * 300)].begin(),
-          table.keys[static_cast<std::size_t>(q * 300)].end());
+      std::vector<float> key(table.keys[q * 300].begin(),
+                             table.keys[q * 300].end());
       const double norm = Norm(key);
       for (float& component : key) {
         component = static_cast<float>(component / norm);
@@ -595,7 +591,7 @@ TEST(IvfIndexTest, IntervalsOfEqualKeysHold) {
 TEST(IvfIndexTest, BoundsBesideAKeyOfGreatNormAreNumbers) {
   KeyTable table = ClusteredKeys(3000, 16, 20, 4);
   for (std::int64_t d = 0; d < 16; ++d) {
-    table.floats[static_cast<std::size_t>(d)] *= 1e7f;
+    table.floats[d] *= 1e7f;
   }
   const auto index = IvfIndex::Build(table.keys, 16, ScoreKind::kDot, {});
   ASSERT_OK(index);

@@ -47,11 +47,9 @@ struct Data {
     }
     for (std::int64_t i = 0; share < 1 && i < kRows + kQueries; ++i) {
       for (std::int64_t d = 0; d < kDim; ++d) {
-        float& component = table.floats[static_cast<std::size_t>(i * kDim + d)];
+        float& component = table.floats[i * kDim + d];
         component =
-            share * component +
-            (1 - share) *
-                table.floats[static_cast<std::size_t>(i % 240 * kDim + d)];
+            share * component + (1 - share) * table.floats[i % 240 * kDim + d];
       }
     }
     std::mt19937_64 random(9);
@@ -71,7 +69,7 @@ struct Data {
   }
 
   std::span<const float> Query(std::int64_t q) const {
-    return table.keys[static_cast<std::size_t>(kRows + q)];
+    return table.keys[kRows + q];
   }
 
   KeyTable table;
@@ -114,8 +112,7 @@ double TrueLogPartition(const Data& data, const ScanQuery& query) {
     if (query.allowed != nullptr && !query.allowed->Test(row)) continue;
     double sum = 0;
     for (std::size_t d = 0; d < kDim; ++d) {
-      sum += double{query.query[d]} *
-             data.table.keys[static_cast<std::size_t>(row)][d];
+      sum += double{query.query[d]} * data.table.keys[row][d];
     }
     logits.push_back(sum * query.logit_factor);
     max = std::max(max, logits.back());
@@ -425,12 +422,11 @@ TEST_P(CodeScanTest, LogitsThatComeBackAreThoseOfAnExactScan) {
     const Answer exact = AnswerOf(data(), query, kRows);
     std::vector<float> logits(kRows);
     for (const Candidate& candidate : exact.top) {
-      logits[static_cast<std::size_t>(candidate.row)] = candidate.logit;
+      logits[candidate.row] = candidate.logit;
     }
     ASSERT_EQ(answer.top.size(), kK);
     for (const Candidate& candidate : answer.top) {
-      EXPECT_EQ(candidate.logit,
-                logits[static_cast<std::size_t>(candidate.row)]);
+      EXPECT_EQ(candidate.logit, logits[candidate.row]);
     }
   }
 }

@@ -37,7 +37,7 @@ class TableValues : public ValueSource {
   std::int64_t dim() const { return dim_; }
   void Add(std::vector<float> value) { values_.push_back(std::move(value)); }
   const float* ValueOf(RowIndex row) const override {
-    const std::vector<float>& value = values_[static_cast<std::size_t>(row)];
+    const std::vector<float>& value = values_[row];
     return value.empty() ? nullptr : value.data();
   }
 
@@ -315,8 +315,7 @@ TableValues ValuesLike(const KeyTable& keys, std::int64_t dim) {
   for (const std::span<const float> key : keys.keys) {
     std::vector<float> value;
     for (std::int64_t d = 0; d < dim; ++d) {
-      value.push_back(3 * key[static_cast<std::size_t>(d % kDim)] + 0.5F +
-                      0.2F * normal(random));
+      value.push_back(3 * key[d % kDim] + 0.5F + 0.2F * normal(random));
     }
     values.Add(std::move(value));
   }

@@ -40,7 +40,7 @@ const KeyTable& Keys() {
   static const KeyTable table = [] {
     KeyTable made = ClusteredKeys(kRows, kDim, 30, 1, /*norm_spread=*/3);
     for (const RowIndex row : Keyless()) {
-      made.keys[static_cast<std::size_t>(row)] = {};
+      made.keys[row] = {};
     }
     return made;
   }();
