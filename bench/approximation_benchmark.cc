@@ -35,7 +35,7 @@ Matrix Tokens(std::int64_t count, bool in_runs) {
   for (std::int64_t i = 0; i < count; ++i) {
     cluster_of[i] = i / kClusterSize;
   }
-  if (!in_runs) std::shuffle(cluster_of.begin(), cluster_of.end(), random);
+  if (!in_runs) std::ranges::shuffle(cluster_of, random);
   std::vector<float> centres(
       static_cast<std::size_t>((count / kClusterSize + 1) * kDim));
   for (float& component : centres) component = normal(random);

@@ -69,7 +69,7 @@ struct Catalog {
     for (std::int64_t i = 0; i < kItemCount; ++i) {
       draws[i] = i;
     }
-    std::shuffle(draws.begin(), draws.end(), random);
+    std::ranges::shuffle(draws, random);
     auto rows = std::make_shared<RowTable>(0, kItemCount);
     std::vector<float> keys(kItemCount * kDim);
     std::vector<std::span<const float>> spans;
@@ -91,7 +91,7 @@ struct Catalog {
                     {4, std::move(tags)}});
       if (i % (kItemCount / kDenyCount) == 0) deny_list.push_back(id);
     }
-    std::shuffle(deny_list.begin(), deny_list.end(), random);
+    std::ranges::shuffle(deny_list, random);
     // Copies the ids so that they lie in memory in this order, as a request's
     // do.
     deny_list = std::vector<ItemId>(deny_list.begin(), deny_list.end());

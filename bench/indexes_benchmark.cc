@@ -241,7 +241,7 @@ Run RunFaissLsh(const Data& data, const faiss::IndexLSH& index,
         }
         scored.emplace_back(-similarity, row);
       }
-      if (keys != nullptr) std::sort(scored.begin(), scored.end());
+      if (keys != nullptr) std::ranges::sort(scored);
       scored.resize(std::min(scored.size(), std::size_t{kShortlistCount}));
       for (const auto& [_, row] : scored) {
         run.shortlists[q].push_back(row);
@@ -339,7 +339,7 @@ void MeasureAll(const Data& data, int round_count, nlohmann::json& rows) {
   }
   for (const Contender& contender : contenders) {
     std::vector<double> sorted = contender.microseconds;
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     std::printf("| %s | %s | %s | %.3f | %.0f | %.3f | %.0f | %.1f |\n",
                 data.name.c_str(), contender.index.c_str(),
                 contender.goal.c_str(), contender.recall,

@@ -147,7 +147,7 @@ Asked Ask(const LiveCatalog& catalog, const DataSet& data,
                 &row)) {
           std::abort();
         }
-        found += std::find(best.begin(), best.end(), row) != best.end();
+        found += std::ranges::find(best, row) != best.end();
       }
     }
     if (!counts) microseconds.clear();

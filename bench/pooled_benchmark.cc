@@ -87,7 +87,7 @@ void Report(const std::string& set, const Filter& filter, double temperature,
       "| %s | %s | %g | %.5f | %.5f | %.5f | %.5f | %.4f | %.3f | %.0f %% | "
       "%.0f | %.3f | %.3f |\n",
       set.c_str(), filter.name, temperature, Percentile(errors, 0.5),
-      Percentile(errors, 0.95), *std::max_element(errors.begin(), errors.end()),
+      Percentile(errors, 0.95), *std::ranges::max_element(errors),
       Percentile(stated, 0.5), held / count, Percentile(truncated, 0.5),
       100 * exact / count, 1e6 * Percentile(seconds, 0.5),
       Percentile(seconds, 0.5) / Percentile(exact_seconds, 0.5),

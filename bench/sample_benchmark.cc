@@ -154,7 +154,7 @@ double TrueDistance(const Snapshot& snapshot, const KeyIndex& index,
   std::vector<float> log_shares;
   for (std::size_t g = 0; g < groups->groups().size(); ++g) {
     groups->Open(g, rows, log_shares);
-    const double max = *std::max_element(log_shares.begin(), log_shares.end());
+    const double max = *std::ranges::max_element(log_shares);
     double sum = 0;
     for (const float log_share : log_shares) sum += std::exp(log_share - max);
     const double share = std::exp(groups->groups()[g].log_mass - log_sum) / sum;

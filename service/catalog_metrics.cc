@@ -100,8 +100,8 @@ void AddCatalog(const LiveCatalog& catalog, MetricPage& page) {
   const std::vector<IndexState> indexes = catalog.index_states();
   gauge("attendant_catalog_index_training",
         "1 while an index of a catalog is being built or waits to be built.",
-        std::any_of(indexes.begin(), indexes.end(),
-                    [](const IndexState& index) { return index.training; }));
+        std::ranges::any_of(
+            indexes, [](const IndexState& index) { return index.training; }));
   gauge("attendant_catalog_index_build_failed",
         "1 if the last index build of a catalog failed or was postponed.",
         !catalog.merge_status().ok());

@@ -43,7 +43,7 @@ ExactMass::ExactMass(const std::vector<double>& similarities,
                      best_.end(), std::greater<>());
     best_.resize(set_limit);
   }
-  std::sort(best_.begin(), best_.end(), std::greater<>());
+  std::ranges::sort(best_, std::greater<>());
 }
 
 void ExactMass::SetTemperature(double temperature) {

@@ -217,9 +217,8 @@ class Measurement {
               std::vector<Way> ways)
       : data_(data),
         ways_(std::move(ways)),
-        asks_for_sets_(
-            std::any_of(ways_.begin(), ways_.end(),
-                        [](const Way& way) { return way.min_mass > 0; })) {
+        asks_for_sets_(std::ranges::any_of(
+            ways_, [](const Way& way) { return way.min_mass > 0; })) {
     for (const Population& population : kPopulations) {
       allowed_.push_back(catalog.AllowedIn(population));
       snapshots_.push_back(catalog.SnapshotOf(population));
@@ -231,7 +230,7 @@ class Measurement {
   // Returns whether some way needs an index that learned from queries or, if
   // `learned` is false, one that did not.
   bool HasWays(bool learned) const {
-    return std::any_of(ways_.begin(), ways_.end(), [learned](const Way& way) {
+    return std::ranges::any_of(ways_, [learned](const Way& way) {
       return way.IsLearned() == learned;
     });
   }

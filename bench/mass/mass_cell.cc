@@ -31,8 +31,7 @@ double Percentile(std::vector<double> numbers, double share) {
 template <typename Is>
 double Share(const std::vector<MassAnswer>& answers, Is is) {
   if (answers.empty()) return 0;
-  return static_cast<double>(
-             std::count_if(answers.begin(), answers.end(), is)) /
+  return static_cast<double>(std::ranges::count_if(answers, is)) /
          static_cast<double>(answers.size());
 }
 
@@ -100,8 +99,7 @@ void MassCell::Estimates(const std::vector<MassAnswer>& answers) {
   const std::vector<double> errors =
       Each(known, [](auto& a) { return std::abs(a.error); });
   const double p95 = Percentile(errors, 0.95);
-  const double worst =
-      errors.empty() ? 0 : *std::max_element(errors.begin(), errors.end());
+  const double worst = errors.empty() ? 0 : *std::ranges::max_element(errors);
   const double width =
       Percentile(Each(known, [](auto& a) { return a.upper - a.lower; }), 0.5);
   double score = 0;

@@ -169,7 +169,7 @@ Json ErrorsOf(const Way& way, std::int64_t query_count,
     covered += stated.lower_bound - rounding <= exact &&
                exact <= stated.upper_bound + rounding;
   }
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   const auto last = static_cast<double>(errors.size() - 1);
   return {{"median", errors[.5 * last]},
           {"95", errors[std::ceil(.95 * last)]},

@@ -180,8 +180,7 @@ class Session {
   Json Check(std::int64_t effort) {
     const double recall = RecallAt(effort);
     const auto t = static_cast<std::size_t>(
-        std::find(kTemperatures.begin(), kTemperatures.end(), temperature) -
-        kTemperatures.begin());
+        std::ranges::find(kTemperatures, temperature) - kTemperatures.begin());
     std::vector<double> errors;
     std::vector<double> stated;
     std::int64_t covered = 0;
@@ -198,8 +197,8 @@ class Session {
         ++covered;
       }
     }
-    std::sort(errors.begin(), errors.end());
-    std::sort(stated.begin(), stated.end());
+    std::ranges::sort(errors);
+    std::ranges::sort(stated);
     Json result = {{"recall", recall},
                    {"mass_error_median", Percentile(errors, .5)},
                    {"mass_error_95", Percentile(errors, .95)},
@@ -236,7 +235,7 @@ class Session {
     const double elapsed = SecondsSince(start);
     const double processor = ProcessorSeconds() - processor_start;
     const auto count = static_cast<double>(latencies.size());
-    std::sort(latencies.begin(), latencies.end());
+    std::ranges::sort(latencies);
     return {{"queries_per_second", count / elapsed},
             {"queries_per_processor_second", count / processor},
             {"p50_ms", 1e3 * Percentile(latencies, .5)},

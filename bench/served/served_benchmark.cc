@@ -224,7 +224,7 @@ absl::Status Run(const Options& options) {
                 attend.shared_query_count, 100 * ratios.back());
     std::fflush(stdout);
   }
-  std::sort(ratios.begin(), ratios.end());
+  std::ranges::sort(ratios);
   std::printf("median %.1f %% of the echo, from %.1f to %.1f\n",
               100 * ratios[ratios.size() / 2], 100 * ratios.front(),
               100 * ratios.back());

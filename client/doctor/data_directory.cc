@@ -218,7 +218,7 @@ std::optional<absl::Duration> SyncTime(const std::filesystem::path& existing) {
   }
   close(fd);
   if (times.size() < kSyncCount) return std::nullopt;
-  std::sort(times.begin(), times.end());
+  std::ranges::sort(times);
   return times[kSyncCount / 2];
 }
 

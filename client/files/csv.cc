@@ -39,7 +39,7 @@ class Parser {
   // Takes the next part of the file, which may end anywhere.
   absl::Status Feed(std::span<const char> part) {
     while (!part.empty()) {
-      const auto newline = std::find(part.begin(), part.end(), '\n');
+      const auto newline = std::ranges::find(part, '\n');
       const bool whole = newline != part.end();
       const std::size_t size =
           static_cast<std::size_t>(newline - part.begin()) + (whole ? 1 : 0);
@@ -124,7 +124,7 @@ class Parser {
     selected_columns_ = columns_ == nullptr ? header : *columns_;
     selected_.resize(selected_columns_.size());
     for (const std::string& column : selected_columns_) {
-      const auto found = std::find(header.begin(), header.end(), column);
+      const auto found = std::ranges::find(header, column);
       if (found == header.end()) {
         return FileError(
             path_, absl::StrCat("no column '", column, "'; the columns are ",

@@ -132,7 +132,7 @@ absl::Status CheckApart(
   for (const auto& tensor : tensors) {
     if (tensor.second.begin < tensor.second.end) by_place.push_back(&tensor);
   }
-  std::sort(by_place.begin(), by_place.end(), [](const auto* a, const auto* b) {
+  std::ranges::sort(by_place, [](const auto* a, const auto* b) {
     return a->second.begin < b->second.begin;
   });
   for (std::size_t i = 1; i < by_place.size(); ++i) {

@@ -74,7 +74,7 @@ absl::Status TensorFiles::AddDirectory(const std::string& path) {
   }
   if (error) return FileError(path, error.message());
   if (found.empty()) return FileError(path, "got no .npy files in it");
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found);
   for (const std::string& file : found) {
     ATTENDANT_RETURN_IF_ERROR(AddVectors(file));
   }

@@ -15,11 +15,9 @@ double GreatestWeight(const AttentionMap& map) {
 }
 
 bool HasUnknownWeights(const AttentionMap& map) {
-  return std::any_of(map.panels.begin(), map.panels.end(),
-                     [](const AttentionPanel& panel) {
-                       return !std::all_of(panel.weights.begin(),
-                                           panel.weights.end(), IsKnown);
-                     });
+  return std::ranges::any_of(map.panels, [](const AttentionPanel& panel) {
+    return !std::ranges::all_of(panel.weights, IsKnown);
+  });
 }
 
 PixelImage ImageOf(const std::vector<double>& values, int width) {

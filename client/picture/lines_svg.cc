@@ -80,9 +80,9 @@ class LinesLayout {
     const auto height = [&](std::size_t i) {
       return IsKnown(weights[i]) ? weights[i] : -1;
     };
-    std::stable_sort(
-        order.begin(), order.end(),
-        [&](std::size_t a, std::size_t b) { return height(a) < height(b); });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return height(a) < height(b);
+    });
     std::string lines;
     for (const std::size_t i : order) {
       if (weights[i] == 0) continue;

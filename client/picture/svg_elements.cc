@@ -29,8 +29,8 @@ constexpr double kScaleFontSize = 11;
 constexpr Size kLegendSize = {260, 30};
 
 double WidthOf(const std::string& label, double font_size) {
-  const auto capitals = static_cast<double>(
-      std::count_if(label.begin(), label.end(), absl::ascii_isupper));
+  const auto capitals =
+      static_cast<double>(std::ranges::count_if(label, absl::ascii_isupper));
   return (DisplayWidth(label) * kCharacterWidth + capitals * kCapitalWidth) *
          font_size / kFontSize;
 }
@@ -114,8 +114,8 @@ std::string Title(const AttentionPanel& panel, Point at) {
 }
 
 double TitleHeight(const AttentionMap& map) {
-  const bool has_titles = std::any_of(
-      map.panels.begin(), map.panels.end(),
+  const bool has_titles = std::ranges::any_of(
+      map.panels,
       [](const AttentionPanel& panel) { return !panel.title.empty(); });
   return has_titles ? kTitleHeight : 0;
 }

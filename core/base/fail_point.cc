@@ -128,9 +128,8 @@ class Registry {
 
   // Returns null if `name` is not armed.
   Armed* Find(absl::string_view name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_) {
-    const auto found =
-        std::find_if(armed_.begin(), armed_.end(),
-                     [&](const Armed& armed) { return armed.name == name; });
+    const auto found = std::ranges::find_if(
+        armed_, [&](const Armed& armed) { return armed.name == name; });
     return found == armed_.end() ? nullptr : &*found;
   }
 

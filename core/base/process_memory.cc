@@ -25,7 +25,7 @@ std::int64_t SumOfLines(const std::string& path,
     std::string name;
     std::int64_t kib = 0;
     if (!(words >> name >> kib)) continue;
-    if (std::find(names.begin(), names.end(), name) != names.end()) {
+    if (std::ranges::find(names, name) != names.end()) {
       bytes += kib * kKiB;
     }
   }

@@ -174,9 +174,9 @@ SparseMatrix EventMatrix(const EventLog& log, RatingKind kind) {
     return std::pair(event.customer, event.item);
   };
   // Stable, so that ratings are always summed in the same order.
-  std::stable_sort(
-      events.begin(), events.end(),
-      [&](const Event& a, const Event& b) { return place(a) < place(b); });
+  std::ranges::stable_sort(events, [&](const Event& a, const Event& b) {
+    return place(a) < place(b);
+  });
   SparseMatrix matrix;
   matrix.row_count = static_cast<std::int32_t>(log.customer_ids.size());
   matrix.column_count = static_cast<std::int32_t>(log.item_ids.size());

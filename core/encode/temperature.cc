@@ -294,8 +294,8 @@ void Pass(const Problem& problem, std::vector<Candidate>& candidates) {
 // Returns a search between the neighbours of the best grid point.
 GoldenSection Bracket(const Candidate& candidate) {
   const std::vector<double>& values = candidate.negative_log_likelihood;
-  const auto best = static_cast<std::size_t>(
-      std::min_element(values.begin(), values.end()) - values.begin());
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(values) -
+                                             values.begin());
   const std::size_t above = best == 0 ? 0 : best - 1;
   const std::size_t below = std::min(best + 1, values.size() - 1);
   return GoldenSection(std::log(candidate.temperatures[below]),
@@ -322,7 +322,7 @@ std::vector<GoldenSection> Search(const Problem& problem,
   const auto done = [](const GoldenSection& search) {
     return search.Width() <= kLogTemperatureWidth;
   };
-  while (!std::all_of(searches.begin(), searches.end(), done)) {
+  while (!std::ranges::all_of(searches, done)) {
     for (std::size_t i = 0; i < candidates.size(); ++i) {
       candidates[i].temperatures = {std::exp(searches[i].Next())};
     }

@@ -113,7 +113,7 @@ Vocabulary MakeVocabulary(const std::vector<std::vector<Terms>>& all_terms,
   for (const auto& [term, count] : item_counts) {
     order.emplace_back(-count, term);
   }
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   const std::size_t found_count = order.size();
   if (order.size() > static_cast<std::size_t>(max_term_count)) {
     order.resize(static_cast<std::size_t>(max_term_count));

@@ -24,7 +24,7 @@ TermWeights WeighTerms(const std::vector<std::string>& terms,
     const auto found = positions.find(term);
     if (found != positions.end()) known.push_back(found->second);
   }
-  std::sort(known.begin(), known.end());
+  std::ranges::sort(known);
   TermWeights weights;
   for (std::size_t i = 0; i < known.size();) {
     const std::int32_t position = known[i];

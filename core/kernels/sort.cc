@@ -21,7 +21,7 @@ std::uint32_t DescendingOrder(float number) { return ~OrderOf(number + 0.0f); }
 
 void SortAscending(std::span<std::uint64_t> numbers) {
   if (numbers.size() < kMinVectorised) {
-    std::sort(numbers.begin(), numbers.end());
+    std::ranges::sort(numbers);
     return;
   }
   thread_local const hwy::Sorter sorter;

@@ -317,11 +317,11 @@ absl::Status CheckTogether(const Flags& flags) {
 }  // namespace
 
 std::string CheckConfigText(const std::string& text) {
-  const bool fits = !absl::StartsWith(text, "'") &&
-                    std::none_of(text.begin(), text.end(), [](char c) {
-                      return c == '"' || c == '#' ||
-                             absl::ascii_iscntrl(static_cast<unsigned char>(c));
-                    });
+  const bool fits =
+      !absl::StartsWith(text, "'") && std::ranges::none_of(text, [](char c) {
+        return c == '"' || c == '#' ||
+               absl::ascii_iscntrl(static_cast<unsigned char>(c));
+      });
   return fits ? "" : "want no \", #, control characters or leading '";
 }
 

@@ -213,10 +213,10 @@ std::vector<std::string> AttentionWarnings::Of(const Snapshot& snapshot,
   MutexLock lock(&mutex_);
   // Deleted catalogs leave entries behind.
   if (entries_.size() >= kMaxCatalogs && !entries_.contains(uid)) {
-    entries_.erase(std::min_element(entries_.begin(), entries_.end(),
-                                    [](const auto& a, const auto& b) {
-                                      return a.second.time < b.second.time;
-                                    }));
+    entries_.erase(
+        std::ranges::min_element(entries_, [](const auto& a, const auto& b) {
+          return a.second.time < b.second.time;
+        }));
   }
   entries_[uid] = {.schema = snapshot.schema,
                    .models = ModelNames(snapshot),

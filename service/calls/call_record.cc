@@ -51,8 +51,8 @@ void CountShed(const absl::Status& status, ServerMetrics& metrics) {
 
 bool IsRequestId(absl::string_view text) {
   return !text.empty() && text.size() <= kMaxHeaderIdBytes &&
-         std::all_of(text.begin(), text.end(),
-                     [](unsigned char c) { return absl::ascii_isprint(c); });
+         std::ranges::all_of(
+             text, [](unsigned char c) { return absl::ascii_isprint(c); });
 }
 
 // absl::StrFormat ends the process if there is no memory for its result, which

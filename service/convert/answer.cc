@@ -67,9 +67,9 @@ const std::string& KeyFieldOf(const AttendAnswer& answer, int head,
 template <typename T>
 bool AllHeads(const AttendAnswer& answer, T HeadAnswer::*field,
               const T& value) {
-  return std::all_of(
-      answer.heads.begin(), answer.heads.end(),
-      [&](const HeadAnswer& head) { return head.*field == value; });
+  return std::ranges::all_of(answer.heads, [&](const HeadAnswer& head) {
+    return head.*field == value;
+  });
 }
 
 void HeadsToProto(const AttendAnswer& answer, const Snapshot& snapshot,

@@ -71,8 +71,9 @@ absl::Status AttributesFromProto(const v1::Item& wire,
     }
     item.attributes.emplace_back(position, *std::move(value));
   }
-  std::sort(item.attributes.begin(), item.attributes.end(),
-            [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::ranges::sort(item.attributes, [](const auto& a, const auto& b) {
+    return a.first < b.first;
+  });
   return absl::OkStatus();
 }
 

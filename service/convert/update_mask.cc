@@ -81,8 +81,8 @@ ItemPatch PatchOf(Item item, const std::optional<UpdateMask>& mask) {
   for (std::size_t a = 0; a < mask->attributes.size(); ++a) {
     if (!mask->attributes[a]) continue;
     const int position = static_cast<int>(a);
-    const auto found = std::find_if(
-        item.attributes.begin(), item.attributes.end(),
+    const auto found = std::ranges::find_if(
+        item.attributes,
         [&](const auto& attribute) { return attribute.first == position; });
     patch.attributes.emplace_back(position, std::nullopt);
     if (found != item.attributes.end()) {

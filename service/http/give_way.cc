@@ -7,9 +7,8 @@ namespace {
 
 std::ptrdiff_t CountFrom(std::span<const Guest> guests,
                          const std::string& host) {
-  return std::count_if(
-      guests.begin(), guests.end(),
-      [&host](const Guest& guest) { return guest.host == host; });
+  return std::ranges::count_if(
+      guests, [&host](const Guest& guest) { return guest.host == host; });
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ const MethodRoles& RolesOfMethods() {
 
 bool IsPattern(absl::string_view text) {
   absl::ConsumeSuffix(&text, "*");
-  return std::all_of(text.begin(), text.end(), [](char c) {
+  return std::ranges::all_of(text, [](char c) {
     return absl::ascii_islower(static_cast<unsigned char>(c)) ||
            absl::ascii_isdigit(static_cast<unsigned char>(c)) || c == '-' ||
            c == '_';
@@ -112,12 +112,10 @@ absl::StatusOr<CatalogScope> CatalogScope::FromText(absl::string_view text) {
 }
 
 bool CatalogScope::Holds(absl::string_view name) const {
-  return std::any_of(patterns_.begin(), patterns_.end(),
-                     [&](absl::string_view pattern) {
-                       return absl::ConsumeSuffix(&pattern, "*")
-                                  ? absl::StartsWith(name, pattern)
-                                  : name == pattern;
-                     });
+  return std::ranges::any_of(patterns_, [&](absl::string_view pattern) {
+    return absl::ConsumeSuffix(&pattern, "*") ? absl::StartsWith(name, pattern)
+                                              : name == pattern;
+  });
 }
 
 std::string CatalogScope::ToText() const {

@@ -53,7 +53,7 @@ bool Derive(absl::string_view secret, const std::array<unsigned char, 16>& salt,
 
 bool IsName(absl::string_view name) {
   return !name.empty() && name.size() <= TokenTable::kMaxNameBytes &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+         std::ranges::all_of(name, [](char c) {
            return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
                   c == '-' || c == '_';
          });

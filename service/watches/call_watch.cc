@@ -39,17 +39,14 @@ std::vector<std::string> CallWatch::Crowding(
   }
   std::vector<std::string> crowding;
   while (count > most_calls && !hosts.empty()) {
-    Host& host =
-        std::max_element(hosts.begin(), hosts.end(),
-                         [](const auto& left, const auto& right) {
-                           return left.second.count < right.second.count;
-                         })
-            ->second;
-    const auto most =
-        std::max_element(host.connections.begin(), host.connections.end(),
-                         [](const Connection* left, const Connection* right) {
-                           return left->open_count < right->open_count;
-                         });
+    Host& host = std::ranges::max_element(hosts, [](const auto& left,
+                                                    const auto& right) {
+                   return left.second.count < right.second.count;
+                 })->second;
+    const auto most = std::ranges::max_element(
+        host.connections, [](const Connection* left, const Connection* right) {
+          return left->open_count < right->open_count;
+        });
     // All connections of this host are chosen, and no host has more.
     if (most == host.connections.end()) break;
     crowding.push_back((*most)->peer);

@@ -38,8 +38,7 @@ std::vector<int> ReadWatch::Look(std::span<const Connection> connections) {
   for (const Connection& connection : connections) {
     const auto now = seen_.find(connection.descriptor);
     if (now != seen_.end() &&
-        *std::min_element(now->second.reads.begin(), now->second.reads.end()) >=
-            much) {
+        *std::ranges::min_element(now->second.reads) >= much) {
       keeping.push_back(connection.descriptor);
     }
   }

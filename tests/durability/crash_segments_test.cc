@@ -220,8 +220,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
         EXPECT_EQ(found, want);
       }
       for (const Ranked& item : found) {
-        found_count +=
-            static_cast<int>(std::count(want.begin(), want.end(), item));
+        found_count += static_cast<int>(std::ranges::count(want, item));
       }
     }
     EXPECT_GE(found_count, kLeastRecall * kQueries * kResults);
@@ -240,7 +239,7 @@ class CrashSegmentsTest : public ::testing::TestWithParam<v1::IndexKind> {
           -std::inner_product(query.begin(), query.end(), key.begin(), 0.0),
           id);
     }
-    std::sort(ranked.begin(), ranked.end());
+    std::ranges::sort(ranked);
     ranked.resize(kResults);
     return ranked;
   }

@@ -190,7 +190,7 @@ class Inspection {
       const absl::Status status =
           catalog.ok() ? Check(name, **catalog) : catalog.status();
       if (status.ok()) continue;
-      if (std::count(neighbours_.begin(), neighbours_.end(), name) > 0) {
+      if (std::ranges::count(neighbours_, name) > 0) {
         Say(absl::StrCat("its neighbour ", name, ": ", status.ToString()));
         return kWrong;
       }
@@ -287,7 +287,7 @@ class Inspection {
                                             item.keys[0].begin(), 0.0F),
                         item.id);
     }
-    std::sort(want.begin(), want.end());
+    std::ranges::sort(want);
     want.resize(10);
     std::vector<std::pair<float, std::string>> found;
     for (const AttendedItem& item : answer.items) {
@@ -410,8 +410,8 @@ class DamageSweepTest : public ::testing::Test {
       if (path.filename() == "LOCK") continue;
       files.push_back({path, ReadBytes(entry.path()), NeighboursOf(path)});
     }
-    std::sort(files.begin(), files.end(),
-              [](const File& a, const File& b) { return a.path < b.path; });
+    std::ranges::sort(
+        files, [](const File& a, const File& b) { return a.path < b.path; });
     return files;
   }
 

@@ -288,9 +288,9 @@ void FaultyFileSystem::Note(const std::string& directory, Change change) {
       }
     }
   }
-  auto at = std::find_if(
-      changes_.begin(), changes_.end(),
-      [&](const auto& changes) { return changes.first == directory; });
+  auto at = std::ranges::find_if(changes_, [&](const auto& changes) {
+    return changes.first == directory;
+  });
   if (at == changes_.end()) at = changes_.insert(at, {directory, {}});
   at->second.push_back(std::move(change));
 }

@@ -35,7 +35,7 @@ inline std::vector<Item> GoldenRest() {
   std::vector<Item> items = GoldenItems(0, kGoldenItems);
   const std::vector<std::string> deletes = GoldenDeletes();
   std::erase_if(items, [&](const Item& item) {
-    return std::count(deletes.begin(), deletes.end(), item.id) > 0;
+    return std::ranges::count(deletes, item.id) > 0;
   });
   return items;
 }

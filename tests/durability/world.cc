@@ -215,8 +215,8 @@ absl::Status World::Open() {
 absl::Status World::Settle() {
   const PlainLists found = ReadLists();
   if (!found.LooksLike(lists_)) {
-    const auto other = std::find_if(
-        other_lists_.begin(), other_lists_.end(),
+    const auto other = std::ranges::find_if(
+        other_lists_,
         [&](const PlainLists& lists) { return lists.LooksLike(found); });
     if (other == other_lists_.end()) {
       return Different(absl::StrCat("there are ", Text(found),
@@ -756,7 +756,7 @@ absl::Status World::Query(const std::string& name) {
   for (const auto& [id, item] : plain_[name].now.items) {
     want.emplace_back(-LogitOf(item, vector), id);
   }
-  std::sort(want.begin(), want.end());
+  std::ranges::sort(want);
   if (want.size() > static_cast<std::size_t>(*query.result_count)) {
     want.resize(static_cast<std::size_t>(*query.result_count));
   }

@@ -231,7 +231,7 @@ void CheckLayout(absl::string_view bytes) {
 
 bool IsTensorFile(const std::string& name) {
   return !name.empty() && name.size() < 32 && name[0] != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+         std::ranges::all_of(name, [](char c) {
            return absl::ascii_isalnum(static_cast<unsigned char>(c)) ||
                   c == '_' || c == '.';
          });

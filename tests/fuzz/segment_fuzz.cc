@@ -32,7 +32,7 @@ Snapshot Empty() {
 
 bool IsFileName(const std::string& name) {
   return !name.empty() && name.size() < 32 &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+         std::ranges::all_of(name, [](char c) {
            return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
          });
 }

@@ -93,8 +93,8 @@ std::vector<Seed> ReadCorpus(const std::string& directory) {
   for (const auto& entry : fs::directory_iterator(directory)) {
     seeds.push_back({entry.path().filename(), ReadAll(entry.path())});
   }
-  std::sort(seeds.begin(), seeds.end(),
-            [](const Seed& a, const Seed& b) { return a.name < b.name; });
+  std::ranges::sort(
+      seeds, [](const Seed& a, const Seed& b) { return a.name < b.name; });
   return seeds;
 }
 

@@ -120,7 +120,7 @@ class OtherCaller {
     stopping_.store(true);
     thread_.join();
     if (count_.load() < count) return absl::InternalError("too few answers");
-    std::sort(latencies_.begin(), latencies_.end());
+    std::ranges::sort(latencies_);
     latencies->p99 = latencies_[latencies_.size() * 99 / 100];
     latencies->longest = latencies_.back();
     return error_;

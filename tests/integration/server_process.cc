@@ -93,7 +93,7 @@ absl::StatusOr<std::unique_ptr<ServerProcess>> ServerProcess::Start(
     argv.insert(argv.end(), environment.begin(), environment.end());
   }
   argv.insert(argv.end(), {kAttendantd, "--data-dir", data_dir});
-  if (std::find(flags.begin(), flags.end(), "--listen") == flags.end()) {
+  if (std::ranges::find(flags, "--listen") == flags.end()) {
     argv.insert(argv.end(), {"--listen", "127.0.0.1:0"});
   }
   argv.insert(argv.end(), flags.begin(), flags.end());

@@ -127,9 +127,9 @@ absl::string_view BranchOf(const Place& place, const Place& other) {
 
 bool StartsWithAny(absl::string_view text,
                    std::initializer_list<absl::string_view> prefixes) {
-  return std::any_of(
-      prefixes.begin(), prefixes.end(),
-      [&](absl::string_view prefix) { return absl::StartsWith(text, prefix); });
+  return std::ranges::any_of(prefixes, [&](absl::string_view prefix) {
+    return absl::StartsWith(text, prefix);
+  });
 }
 
 bool IsWire(absl::string_view include) {

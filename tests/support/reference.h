@@ -60,8 +60,7 @@ inline ReferenceAnswer AttendReference(std::span<const double> query,
     answer.logits.push_back(similarity * factor);
   }
 
-  const double max =
-      *std::max_element(answer.logits.begin(), answer.logits.end());
+  const double max = *std::ranges::max_element(answer.logits);
   double sum = 0;
   for (const double logit : answer.logits) sum += std::exp(logit - max);
   answer.log_partition = max + std::log(sum);

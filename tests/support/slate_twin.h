@@ -24,7 +24,7 @@ inline void EnumerateSlates(
   double sum = 0;
   for (std::size_t i = 0; i < weights.size(); ++i) {
     const auto index = static_cast<std::int64_t>(i);
-    if (std::count(prefix.begin(), prefix.end(), index) > 0) continue;
+    if (std::ranges::count(prefix, index) > 0) continue;
     left.push_back(index);
     sum += weights[i];
   }

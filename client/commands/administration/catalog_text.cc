@@ -86,9 +86,8 @@ std::string DescribeMemory(const v1::MemoryUse& memory, const Style& style) {
       {memory.database_bytes(), "database"}};
   std::erase_if(parts, [](const auto& part) { return part.first == 0; });
   if (parts.empty()) return "";
-  std::stable_sort(
-      parts.begin(), parts.end(),
-      [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::ranges::stable_sort(
+      parts, [](const auto& a, const auto& b) { return a.first > b.first; });
   std::int64_t sum = 0;
   for (const auto& [bytes, name] : parts) sum += bytes;
   using Align = Table::Align;

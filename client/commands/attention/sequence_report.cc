@@ -103,9 +103,8 @@ std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
   for (int e = 0; e < ShownEvents(candidate, options.because_count); ++e) {
     const v1::EventAttribution& event = candidate.events(e);
     const std::string id = EventName(request, event, /*names=*/{});
-    auto named = std::find_if(all.begin(), all.end(), [&](const Named& other) {
-      return other.id == id;
-    });
+    auto named = std::ranges::find_if(
+        all, [&](const Named& other) { return other.id == id; });
     if (named == all.end()) {
       named = all.insert(
           all.end(),
@@ -114,9 +113,8 @@ std::vector<std::string> NamedEvents(const v1::RankCandidatesRequest& request,
     named->weight += event.weight();
     ++named->event_count;
   }
-  std::stable_sort(all.begin(), all.end(), [](const Named& a, const Named& b) {
-    return a.weight > b.weight;
-  });
+  std::ranges::stable_sort(
+      all, [](const Named& a, const Named& b) { return a.weight > b.weight; });
   std::vector<std::string> texts;
   for (const Named& named : all) {
     texts.push_back(absl::StrCat(

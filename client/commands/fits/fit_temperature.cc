@@ -294,9 +294,8 @@ absl::Status FitTemperatureCommand(const TemperatureFlags& flags,
         " to set a temperature by (--dry-run shows the one that these would "
         "set, and `attendant catalog update` sets it)"));
   }
-  const bool has_examples =
-      std::any_of(choices.begin(), choices.end(),
-                  [](const Choice& choice) { return !choice.history.empty(); });
+  const bool has_examples = std::ranges::any_of(
+      choices, [](const Choice& choice) { return !choice.history.empty(); });
   NoteStep(absl::StrCat("read ", CountOf(choice_count, "pair"), "; searching"));
   DefaultsSearch search;
   // The schema's score kind can't change.

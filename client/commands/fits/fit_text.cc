@@ -58,8 +58,7 @@ absl::StatusOr<std::vector<std::string>> AttributeNames(
     std::string name = AttributeName(column.first);
     ATTENDANT_RETURN_IF_ERROR(
         ValidateFieldName(name, absl::StrCat(subject, ": its attribute")));
-    if (name == "id" ||
-        std::find(names.begin(), names.end(), name) != names.end()) {
+    if (name == "id" || std::ranges::find(names, name) != names.end()) {
       return absl::InvalidArgumentError(
           absl::StrCat(subject, ": the attribute's name ", name, " is taken"));
     }

@@ -112,10 +112,10 @@ class RowImport {
   // Returns the rejections ordered by row: the server's arrive later than those
   // of rows that were never sent.
   std::vector<Rejection> TakeRejections() {
-    std::stable_sort(rejections_.begin(), rejections_.end(),
-                     [](const Rejection& one, const Rejection& other) {
-                       return one.row < other.row;
-                     });
+    std::ranges::stable_sort(rejections_,
+                             [](const Rejection& one, const Rejection& other) {
+                               return one.row < other.row;
+                             });
     return std::move(rejections_);
   }
 

@@ -51,7 +51,7 @@ constexpr double kMaxExactDouble = 9007199254740992;
 // none.
 std::size_t FindIdColumn(std::span<const std::string> columns) {
   for (const char* name : {"id", "item_id"}) {
-    const auto found = std::find(columns.begin(), columns.end(), name);
+    const auto found = std::ranges::find(columns, name);
     if (found != columns.end()) {
       return static_cast<std::size_t>(found - columns.begin());
     }

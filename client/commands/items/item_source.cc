@@ -22,7 +22,7 @@ template <typename Map>
 std::vector<std::string> SortedNames(const Map& map) {
   std::vector<std::string> names;
   for (const auto& [name, value] : map) names.push_back(name);
-  std::sort(names.begin(), names.end());
+  std::ranges::sort(names);
   return names;
 }
 

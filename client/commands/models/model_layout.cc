@@ -108,8 +108,8 @@ class Arrays {
   absl::StatusOr<std::vector<float>> Vector(const std::string& name,
                                             std::int64_t count) {
     ATTENDANT_ASSIGN_OR_RETURN(Tensor tensor, Read(name));
-    const auto longer = std::count_if(tensor.shape.begin(), tensor.shape.end(),
-                                      [](std::int64_t n) { return n != 1; });
+    const auto longer = std::ranges::count_if(
+        tensor.shape, [](std::int64_t n) { return n != 1; });
     if (longer > 1 || static_cast<std::int64_t>(tensor.data.size()) != count) {
       return Error(name, absl::StrCat("got ", ShapeText(tensor.shape),
                                       ", want [", count, "]"));

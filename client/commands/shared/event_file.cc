@@ -159,12 +159,12 @@ absl::StatusOr<EventLog> ReadEvents(const std::string& path,
     return absl::OkStatus();
   };
   ATTENDANT_RETURN_IF_ERROR(ReadEventRows(path, columns, visit));
-  if (!std::is_sorted(times.begin(), times.end())) {
+  if (!std::ranges::is_sorted(times)) {
     std::vector<std::size_t> order(times.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(
-        order.begin(), order.end(),
-        [&](std::size_t a, std::size_t b) { return times[a] < times[b]; });
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+      return times[a] < times[b];
+    });
     std::vector<Event> sorted;
     sorted.reserve(order.size());
     for (const std::size_t i : order) sorted.push_back(log.events[i]);

@@ -129,7 +129,7 @@ void LiveView::Show(const LoadView& view, absl::Duration elapsed) {
   Clear();
   std::fputs(text.c_str(), stream_);
   std::fflush(stream_);
-  line_count_ = static_cast<int>(std::count(text.begin(), text.end(), '\n'));
+  line_count_ = static_cast<int>(std::ranges::count(text, '\n'));
 }
 
 void LiveView::ShowLine(const LoadView& view) {

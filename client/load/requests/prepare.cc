@@ -105,8 +105,8 @@ absl::Status WaitForIndex(Client& client, const std::string& catalog,
     ATTENDANT_ASSIGN_OR_RETURN(const v1::GetCatalogResponse state,
                                client.GetCatalog(request));
     const auto& indexes = state.catalog().indexes();
-    if (std::none_of(indexes.begin(), indexes.end(),
-                     [](const v1::IndexStatus& i) { return i.training(); })) {
+    if (std::ranges::none_of(
+            indexes, [](const v1::IndexStatus& i) { return i.training(); })) {
       return absl::OkStatus();
     }
     if (SteadyNow() > give_up) {

@@ -55,7 +55,7 @@ absl::StatusOr<std::vector<v1::Item>> SampleItems(Client& client,
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> ids,
                              ListIds(client, catalog));
   std::mt19937_64 random(seed);
-  std::shuffle(ids.begin(), ids.end(), random);
+  std::ranges::shuffle(ids, random);
   if (static_cast<std::int64_t>(ids.size()) > max_count) {
     ids.resize(static_cast<std::size_t>(max_count));
   }

@@ -28,9 +28,8 @@ absl::StatusOr<std::vector<MixShare>> ParseMix(absl::string_view text) {
     const bool is_kind = share.kind == kAttendKind ||
                          share.kind == kExamplesKind ||
                          share.kind == kFilterKind || share.kind == kWriteKind;
-    const bool is_new = std::none_of(
-        mix.begin(), mix.end(),
-        [&](const MixShare& other) { return other.kind == share.kind; });
+    const bool is_new = std::ranges::none_of(
+        mix, [&](const MixShare& other) { return other.kind == share.kind; });
     const bool has_share = absl::StrContains(part, '=');
     if (!is_kind || !is_new ||
         (has_share && (!absl::SimpleAtod(named.second, &share.share) ||

@@ -58,8 +58,8 @@ std::string Quoted(absl::string_view text) {
 
 bool IsPlainName(absl::string_view name) {
   return !name.empty() && !absl::ascii_isdigit(name[0]) &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
+         std::ranges::all_of(
+             name, [](char c) { return absl::ascii_isalnum(c) || c == '_'; });
 }
 
 // Returns "" for a long text, which may exceed a filter's limit.

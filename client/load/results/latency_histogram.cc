@@ -57,7 +57,7 @@ void LatencyHistogram::Merge(const LatencyHistogram& other) {
 }
 
 void LatencyHistogram::Clear() {
-  std::fill(counts_.begin(), counts_.end(), 0);
+  std::ranges::fill(counts_, 0);
   count_ = 0;
   min_ns_ = 0;
   max_ns_ = 0;

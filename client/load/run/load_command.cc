@@ -165,8 +165,8 @@ void CheckFlagsAreUsed(const CLI::App& app, const LoadOptions& options) {
     if (app.count(flag) > 0 && !is_used) throw CLI::RequiresError(flag, want);
   };
   const auto mixes = [&mix](absl::string_view kind) {
-    return std::any_of(mix.begin(), mix.end(),
-                       [kind](const MixShare& m) { return m.kind == kind; });
+    return std::ranges::any_of(
+        mix, [kind](const MixShare& m) { return m.kind == kind; });
   };
   const bool mixes_vectors = mixes(kAttendKind) || mixes(kFilterKind);
   check("--queries", mixes_vectors, "attend or filter in --mix");

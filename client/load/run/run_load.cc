@@ -74,15 +74,14 @@ absl::StatusOr<WriterOptions> BackgroundWrites(Client& client,
 }
 
 bool HasKind(const RequestOptions& requests, absl::string_view kind) {
-  return std::any_of(
-      requests.mix.begin(), requests.mix.end(),
-      [kind](const MixShare& part) { return part.kind == kind; });
+  return std::ranges::any_of(
+      requests.mix, [kind](const MixShare& part) { return part.kind == kind; });
 }
 
 absl::Status CheckMayVerify(const RequestOptions& requests) {
-  if (std::all_of(
-          requests.mix.begin(), requests.mix.end(),
-          [](const MixShare& part) { return part.kind == kWriteKind; })) {
+  if (std::ranges::all_of(requests.mix, [](const MixShare& part) {
+        return part.kind == kWriteKind;
+      })) {
     return UsageError("--verify needs queries in --mix");
   }
   for (const v1::AttendRequest& query : requests.queries) {

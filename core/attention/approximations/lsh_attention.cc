@@ -189,7 +189,7 @@ absl::Status LshAttention::Attend(std::int64_t i, float* pooled,
   SoftmaxPartition partition;
   partition.Add(weights, count, weights);
   ScaleRow(1 / partition.sum, count, weights);
-  std::fill(sum_.begin(), sum_.end(), 0.0);
+  std::ranges::fill(sum_, 0.0);
   for (std::size_t k = 0; k < rows_.size(); ++k) {
     found_positions_[k] = positions_[Size(rows_[k])];
     ActiveKernels().AddScaled(weights[k], ValueAt(rows_[k]), value_dim_,

@@ -61,8 +61,8 @@ absl::Status QueryBlock::Start(std::int64_t first, std::int64_t count,
   first_ = first;
   count_ = count;
   weights_ = weights;
-  std::fill(max_norms_.begin(), max_norms_.end(), 0.0);
-  std::fill(partitions_.begin(), partitions_.end(), SoftmaxPartition());
+  std::ranges::fill(max_norms_, 0.0);
+  std::ranges::fill(partitions_, SoftmaxPartition());
   std::fill_n(pooled_.data(), head_count_ * count * value_dim_, 0.0);
   if (weights != nullptr) {
     const std::int64_t n = input_.keys.row_count;

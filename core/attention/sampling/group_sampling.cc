@@ -19,8 +19,7 @@ constexpr std::uint64_t kWithinGroup = 0x6a09e667f3bcc909u;
 // All masses, relative to the greatest.
 struct Masses {
   explicit Masses(std::span<const double> log_masses)
-      : max(*std::max_element(log_masses.begin(), log_masses.end())),
-        exps(log_masses.size()) {
+      : max(*std::ranges::max_element(log_masses)), exps(log_masses.size()) {
     for (std::size_t g = 0; g < exps.size(); ++g) {
       exps[g] = std::exp(log_masses[g] - max);
     }
@@ -47,8 +46,7 @@ absl::StatusOr<OpenGroup> OpenUp(ItemGroups& groups, std::size_t group) {
   GroupItems items;
   ATTENDANT_RETURN_IF_ERROR(groups.Open(group, items));
   const std::size_t n = items.log_weights.size();
-  const double max =
-      *std::max_element(items.log_weights.begin(), items.log_weights.end());
+  const double max = *std::ranges::max_element(items.log_weights);
   opened.shares.resize(n);
   double sum = 0;
   for (std::size_t i = 0; i < n; ++i) {
@@ -91,11 +89,11 @@ class BestLeaves {
   void Offer(const Leaf& leaf) {
     if (heap_.size() == wanted_) {
       if (!IsBefore(leaf, heap_.front())) return;
-      std::pop_heap(heap_.begin(), heap_.end(), IsBefore);
+      std::ranges::pop_heap(heap_, IsBefore);
       heap_.pop_back();
     }
     heap_.push_back(leaf);
-    std::push_heap(heap_.begin(), heap_.end(), IsBefore);
+    std::ranges::push_heap(heap_, IsBefore);
   }
 
   std::vector<Leaf> Sorted() && {
@@ -195,7 +193,7 @@ double LogPartitionOfRest(std::span<const double> log_masses,
     }
   }
   if (rest.empty()) return kMinusInfinity;
-  const double max = *std::max_element(rest.begin(), rest.end());
+  const double max = *std::ranges::max_element(rest);
   sum = 0;
   for (const double log_weight : rest) sum += std::exp(log_weight - max);
   return max + std::log(sum);
@@ -225,8 +223,9 @@ absl::StatusOr<GroupSlate> SampleGroupsWithReplacement(ItemGroups& groups,
     targets[d] = {sums.back() * UniformFrom(RandomBits(seed, d)), d};
   }
   // In ascending order, draws from one group are adjacent.
-  std::sort(targets.begin(), targets.end(),
-            [](const Target& a, const Target& b) { return a.place < b.place; });
+  std::ranges::sort(targets, [](const Target& a, const Target& b) {
+    return a.place < b.place;
+  });
   drawn.slate.draws.resize(draw_count);
   drawn.items.resize(draw_count);
   OpenGroup opened;

@@ -109,11 +109,11 @@ class GreatestPerturbed {
                                    i};
       if (first_.size() == wanted_) {
         if (!is_before(perturbed, first_.front())) continue;
-        std::pop_heap(first_.begin(), first_.end(), is_before);
+        std::ranges::pop_heap(first_, is_before);
         first_.pop_back();
       }
       first_.push_back(perturbed);
-      std::push_heap(first_.begin(), first_.end(), is_before);
+      std::ranges::push_heap(first_, is_before);
       // The slack is far above the rounding of the logarithms. While the limit
       // is no greater than this, no exp that underflowed belongs to a winner.
       if (first_.size() == wanted_ && first_.front().log_weight > -500) {

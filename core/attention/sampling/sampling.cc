@@ -66,7 +66,7 @@ absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
   Slate slate;
   if (logits.empty()) return slate;
   const std::size_t n = logits.size();
-  const double max = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::ranges::max_element(logits);
   std::vector<double> sums(n);  // of exp(logit - max), each inclusive
   double sum = 0;
   std::size_t last = 0;  // last with a weight above 0
@@ -87,7 +87,7 @@ absl::StatusOr<Slate> SampleWithReplacement(std::span<const float> logits,
   }
   // In ascending order, one pass over the sums serves all draws.
   std::vector<std::int64_t> order = Positions(draw_count);
-  std::sort(order.begin(), order.end(), [&](std::int64_t a, std::int64_t b) {
+  std::ranges::sort(order, [&](std::int64_t a, std::int64_t b) {
     return targets[a] < targets[b];
   });
   slate.draws.resize(draw_count);
@@ -109,7 +109,7 @@ absl::StatusOr<Slate> SampleWithoutReplacement(
   Slate slate;
   if (logits.empty()) return slate;
   const std::size_t n = logits.size();
-  const double max = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::ranges::max_element(logits);
   std::vector<double> exps(n);
   ATTENDANT_RETURN_IF_ERROR(
       VisitRows(n, interrupt, [&](std::size_t begin, std::size_t end) {

@@ -22,8 +22,8 @@ absl::StatusOr<RankedInterests> RankApproximately(
 
 // Returns the number of events after input.time.
 inline std::int64_t FutureEventCount(const RankInput& input) {
-  return std::count_if(input.times.begin(), input.times.end(),
-                       [&](absl::Time time) { return time > input.time; });
+  return std::ranges::count_if(
+      input.times, [&](absl::Time time) { return time > input.time; });
 }
 
 // True if `a` comes before `b` in the order of attributions.

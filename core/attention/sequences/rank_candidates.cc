@@ -19,11 +19,11 @@ void Offer(const EventWeight& offered, std::size_t k,
            std::vector<EventWeight>& best) {
   if (best.size() == k) {
     if (!Better(offered, best.front())) return;
-    std::pop_heap(best.begin(), best.end(), Better);
+    std::ranges::pop_heap(best, Better);
     best.pop_back();
   }
   best.push_back(offered);
-  std::push_heap(best.begin(), best.end(), Better);
+  std::ranges::push_heap(best, Better);
 }
 
 // Finds the events of greatest weight for the candidates of `block`, to which
@@ -111,7 +111,7 @@ absl::StatusOr<RankedInterests> RankCandidates(const RankInput& input) {
     }
   }
   for (auto& best : ranked.attributions) {
-    std::sort(best.begin(), best.end(), Better);
+    std::ranges::sort(best, Better);
   }
   ranked.scored_count = block.scored_count();
   return ranked;

@@ -288,8 +288,8 @@ class ListIn : public Present {
  private:
   bool IsWanted(std::size_t row) const {
     if (lists_.size() <= kFewValues) {
-      return std::any_of(lists_.begin(), lists_.end(),
-                         [&](const auto& list) { return IsList(row, list); });
+      return std::ranges::any_of(
+          lists_, [&](const auto& list) { return IsList(row, list); });
     }
     thread_local std::vector<std::int32_t> list;
     list.clear();
@@ -305,7 +305,7 @@ class ListIn : public Present {
       return false;
     }
     std::int64_t entry = column_.begins[row];
-    return std::all_of(list.begin(), list.end(), [&](std::int32_t code) {
+    return std::ranges::all_of(list, [&](std::int32_t code) {
       return column_.entries[entry++].code == code;
     });
   }
@@ -601,7 +601,7 @@ class Compiler {
         codes.push_back(column.texts.Find(text));
       }
       // A text that is not in the dictionary is in no row's list.
-      if (std::find(codes.begin(), codes.end(), -1) != codes.end()) continue;
+      if (std::ranges::find(codes, -1) != codes.end()) continue;
       lists.insert(std::move(codes));
     }
     return std::make_unique<ListIn>(column, std::move(lists));

@@ -88,8 +88,7 @@ void BackgroundWorker::Remove(const void* owner) {
 }
 
 bool BackgroundWorker::IsRunning(const void* owner) const {
-  return std::find(running_owners_.begin(), running_owners_.end(), owner) !=
-         running_owners_.end();
+  return std::ranges::find(running_owners_, owner) != running_owners_.end();
 }
 
 void BackgroundWorker::Run(Lane lane) {
@@ -97,8 +96,8 @@ void BackgroundWorker::Run(Lane lane) {
   mutex_.Lock();
   const void*& running_owner = running_owners_[static_cast<std::size_t>(lane)];
   while (!stopping_) {
-    const auto next = std::min_element(
-        tasks_.begin(), tasks_.end(), [lane](const Task& a, const Task& b) {
+    const auto next =
+        std::ranges::min_element(tasks_, [lane](const Task& a, const Task& b) {
           return std::tuple(a.lane != lane, a.due) <
                  std::tuple(b.lane != lane, b.due);
         });

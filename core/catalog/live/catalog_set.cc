@@ -106,9 +106,8 @@ template <typename Field>
 std::string NameOfMissing(const std::vector<Field>& asked,
                           const std::vector<Field>& there) {
   for (const Field& field : asked) {
-    const bool has = std::any_of(
-        there.begin(), there.end(),
-        [&](const Field& other) { return other.name == field.name; });
+    const bool has = std::ranges::any_of(
+        there, [&](const Field& other) { return other.name == field.name; });
     if (!has) return absl::StrCat("'", field.name, "'");
   }
   return "";
@@ -414,9 +413,9 @@ absl::Status CatalogSet::CheckCount(const Catalogs& catalogs) const {
 }
 
 std::int64_t CatalogSet::Count(const Catalogs& catalogs, bool aliases) {
-  return std::count_if(
-      catalogs.begin(), catalogs.end(),
-      [&](const auto& entry) { return entry.second.is_alias == aliases; });
+  return std::ranges::count_if(catalogs, [&](const auto& entry) {
+    return entry.second.is_alias == aliases;
+  });
 }
 
 absl::StatusOr<std::shared_ptr<LiveCatalog>> CatalogSet::Get(
@@ -518,8 +517,7 @@ bool CatalogSet::Uses(const Entry& entry, const ModelName& model) {
   };
   const CatalogRecord record =
       entry.catalog != nullptr ? entry.catalog->record() : entry.damaged_record;
-  if (std::any_of(record.schema.key_fields.begin(),
-                  record.schema.key_fields.end(), names_it)) {
+  if (std::ranges::any_of(record.schema.key_fields, names_it)) {
     return true;
   }
   return entry.catalog != nullptr && entry.catalog->MayUse(model);

@@ -31,9 +31,8 @@ std::int64_t RestoredBytes(const SnapshotManifest& manifest,
   std::int64_t bytes = manifest.byte_count();
   for (const KeyFieldSchema& field : verified.record.schema.key_fields) {
     if (!field.keys_on_disk) continue;
-    const bool has_heads = std::any_of(
-        verified.models.begin(), verified.models.end(),
-        [&](const ModelRecord& model) {
+    const bool has_heads =
+        std::ranges::any_of(verified.models, [&](const ModelRecord& model) {
           return model.name == field.model && StoredHeadCount(&model.model) > 0;
         });
     // With heads, it is the heads' keys that go to files, and those are not on

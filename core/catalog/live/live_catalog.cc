@@ -25,9 +25,8 @@ constexpr std::int64_t kMaxCapacity = 65536;
 
 // True if the absolute value of every component is at most `limit`.
 bool Within(std::span<const float> key, float limit) {
-  return std::all_of(key.begin(), key.end(), [limit](float component) {
-    return std::abs(component) <= limit;
-  });
+  return std::ranges::all_of(
+      key, [limit](float component) { return std::abs(component) <= limit; });
 }
 
 // Returns null if the field has no encoder.
@@ -356,9 +355,8 @@ absl::Status LiveCatalog::UpdateSchema(
 bool LiveCatalog::MayUse(const ModelName& model) const {
   MutexLock lock(&mutex_);
   const auto names_it = [&](const std::vector<NamedModel>& models) {
-    return std::any_of(
-        models.begin(), models.end(),
-        [&](const NamedModel& named) { return named.name == model; });
+    return std::ranges::any_of(
+        models, [&](const NamedModel& named) { return named.name == model; });
   };
   return names_it(current_->models) || names_it(wanted_models_) ||
          names_it(accepted_models_);

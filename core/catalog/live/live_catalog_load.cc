@@ -27,9 +27,9 @@ absl::StatusOr<std::optional<SegmentFiles::Loaded>> LoadFiles(
   const auto& fields = empty.schema->key_fields;
   // Other read errors would only occur again.
   if (loaded.ok() || absl::IsDataLoss(loaded.status()) ||
-      std::none_of(
-          fields.begin(), fields.end(),
-          [](const KeyFieldSchema& field) { return field.keys_on_disk; })) {
+      std::ranges::none_of(fields, [](const KeyFieldSchema& field) {
+        return field.keys_on_disk;
+      })) {
     return loaded;
   }
   ATTENDANT_ASSIGN_OR_RETURN(

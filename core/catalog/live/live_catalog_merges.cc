@@ -61,10 +61,10 @@ bool AnyLearns(const Snapshot& snapshot) {
 }
 
 bool Has(const Snapshot& snapshot, const Segment* segment) {
-  return std::any_of(snapshot.segments.begin(), snapshot.segments.end(),
-                     [segment](const SegmentView& view) {
-                       return view.segment.get() == segment;
-                     });
+  return std::ranges::any_of(snapshot.segments,
+                             [segment](const SegmentView& view) {
+                               return view.segment.get() == segment;
+                             });
 }
 
 // True if replacing `now` by `next` changes the stored keys of a field.
@@ -470,10 +470,9 @@ absl::Status LiveCatalog::PublishMerged(
   auto next = std::make_shared<Snapshot>(*current_);
   // Segments before the plan's may have been merged meanwhile.
   const auto first =
-      std::find_if(next->segments.begin(), next->segments.end(),
-                   [&](const SegmentView& view) {
-                     return view.segment == before.segments[plan.first].segment;
-                   });
+      std::ranges::find_if(next->segments, [&](const SegmentView& view) {
+        return view.segment == before.segments[plan.first].segment;
+      });
   // If a model was swapped in meanwhile, the segments have been replaced.
   if (first == next->segments.end()) return absl::OkStatus();
   std::vector<std::size_t> swapped;  // fields

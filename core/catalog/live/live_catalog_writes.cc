@@ -428,11 +428,10 @@ bool LiveCatalog::MayJoin(const PendingWrite& pending,
       return false;
     }
   }
-  return std::all_of(pending.read_ids.begin(), pending.read_ids.end(),
-                     [&](absl::string_view id) {
-                       mutex_.AssertHeld();
-                       return state.Find(id) == current_->Find(id);
-                     });
+  return std::ranges::all_of(pending.read_ids, [&](absl::string_view id) {
+    mutex_.AssertHeld();
+    return state.Find(id) == current_->Find(id);
+  });
 }
 
 absl::Status LiveCatalog::CheckRowCount(const Snapshot& state,

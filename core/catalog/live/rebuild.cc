@@ -24,9 +24,8 @@ namespace {
 using Keys = std::vector<std::span<const float>>;
 
 bool HasKeys(const Keys& keys) {
-  return std::any_of(
-      keys.begin(), keys.end(),
-      [](const std::span<const float> key) { return !key.empty(); });
+  return std::ranges::any_of(
+      keys, [](const std::span<const float> key) { return !key.empty(); });
 }
 
 // The input of a merge.

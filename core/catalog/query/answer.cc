@@ -36,10 +36,9 @@ std::vector<RowAddress> UnionOf(const ByHead<HeadScan>& scans) {
   const auto key = [](const RowAddress& address) {
     return std::pair(address.segment, address.row);
   };
-  std::sort(rows.begin(), rows.end(),
-            [&](const RowAddress& a, const RowAddress& b) {
-              return key(a) < key(b);
-            });
+  std::ranges::sort(rows, [&](const RowAddress& a, const RowAddress& b) {
+    return key(a) < key(b);
+  });
   rows.erase(std::unique(rows.begin(), rows.end(),
                          [&](const RowAddress& a, const RowAddress& b) {
                            return key(a) == key(b);
@@ -63,8 +62,8 @@ class Answerer {
     answer_.shared_query_count = scans.shared_query_count;
     answer_.trace = std::move(scans.trace);
     complete_ = ScansAreOfHeads() &&
-                std::all_of(scans_.begin(), scans_.end(),
-                            [](const HeadScan& scan) { return scan.complete; });
+                std::ranges::all_of(
+                    scans_, [](const HeadScan& scan) { return scan.complete; });
     for (const HeadScan& scan : scans_) {
       catalog_.push_back(LogPartitionOf(scan.partition));
     }
@@ -368,8 +367,8 @@ class Answerer {
     answer_.complete = complete_;
     answer_.results_exact =
         ScansAreOfHeads() &&
-        std::all_of(scans_.begin(), scans_.end(),
-                    [](const HeadScan& scan) { return scan.results_exact; });
+        std::ranges::all_of(
+            scans_, [](const HeadScan& scan) { return scan.results_exact; });
     for (std::size_t h = 0; h < scans_.size(); ++h) {
       if (plan_.heads[h].projection) {
         answer_.projected_key_count = answer_.scored_count;
@@ -483,8 +482,8 @@ class Answerer {
   // Pooled values and projections may overflow a float in rare cases.
   absl::Status CheckPools() const {
     const auto finite = [](const std::vector<float>& values) {
-      return std::all_of(values.begin(), values.end(),
-                         [](float value) { return std::isfinite(value); });
+      return std::ranges::all_of(
+          values, [](float value) { return std::isfinite(value); });
     };
     bool all_finite = finite(answer_.model_output);
     if (answer_.pooled_value)

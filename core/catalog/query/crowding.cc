@@ -118,7 +118,7 @@ absl::StatusOr<std::vector<std::size_t>> WithoutCrowds(
                        l, crowds);
         }
         const bool is_crowded =
-            std::any_of(crowds.begin(), crowds.end(), [&](const Crowd& crowd) {
+            std::ranges::any_of(crowds, [&](const Crowd& crowd) {
               const auto found = crowdedness.find(crowd);
               return found != crowdedness.end() &&
                      found->second.row_count >= limits[crowd.limit].max_count;

@@ -331,8 +331,8 @@ absl::Status PlanOneField(const Snapshot& snapshot, const AttendQuery& query,
 absl::Status CheckQueryIsTaken(const AttendQuery& query) {
   const auto* vector = std::get_if<std::vector<float>>(&query.query);
   const bool is_set = vector == nullptr || !vector->empty();
-  const bool is_taken = std::any_of(
-      query.heads.begin(), query.heads.end(),
+  const bool is_taken = std::ranges::any_of(
+      query.heads,
       [](const QueryHead& head) { return !head.query.has_value(); });
   if (!is_set || is_taken) return absl::OkStatus();
   return InvalidField("query", "one that no head takes",
@@ -450,12 +450,10 @@ absl::Status CheckPooledDims(const Snapshot& snapshot, const QueryPlan& plan) {
 }
 
 bool HasLists(const Snapshot& snapshot, const PlannedHead& head) {
-  return std::any_of(
-      snapshot.segments.begin(), snapshot.segments.end(),
-      [&](const SegmentView& view) {
-        return view.segment->IndexOf(head.field, head.stored_head).kind() ==
-               IndexKind::kIvf;
-      });
+  return std::ranges::any_of(snapshot.segments, [&](const SegmentView& view) {
+    return view.segment->IndexOf(head.field, head.stored_head).kind() ==
+           IndexKind::kIvf;
+  });
 }
 
 // Returns the error of the log partition that the query tolerates; 0: any.
@@ -467,11 +465,11 @@ double MassPrecision(const Snapshot& snapshot, const AttendQuery& query,
                           plan.pool_scope == WeightScope::kCatalog ||
                           plan.min_mass;
   // Without lists nothing is known about keys that were not scored.
-  const bool must_guess = query.mass_method == MassMethod::kEstimate &&
-                          std::none_of(plan.heads.begin(), plan.heads.end(),
-                                       [&](const PlannedHead& head) {
-                                         return HasLists(snapshot, head);
-                                       });
+  const bool must_guess =
+      query.mass_method == MassMethod::kEstimate &&
+      std::ranges::none_of(plan.heads, [&](const PlannedHead& head) {
+        return HasLists(snapshot, head);
+      });
   const bool wants_some =
       must_guess || (by_catalog && query.mass_method != MassMethod::kBound);
   double precision =
@@ -536,13 +534,11 @@ absl::string_view WhyEveryKey(const Snapshot& snapshot,
 // few that a nearly exact answer takes little longer than one of lower recall.
 bool AttendsToFewKeys(const Snapshot& snapshot, const QueryPlan& plan) {
   return !plan.shortlist_head &&
-         std::all_of(
-             plan.heads.begin(), plan.heads.end(),
-             [&](const PlannedHead& head) {
-               return snapshot.schema->key_fields[head.field].index_kind ==
-                          IndexKind::kAuto &&
-                      snapshot.key_count(head.field) < kFewKeyCount;
-             });
+         std::ranges::all_of(plan.heads, [&](const PlannedHead& head) {
+           return snapshot.schema->key_fields[head.field].index_kind ==
+                      IndexKind::kAuto &&
+                  snapshot.key_count(head.field) < kFewKeyCount;
+         });
 }
 
 // Chooses between the index and every key, or returns why neither is possible.
@@ -570,9 +566,8 @@ absl::Status ResolveScan(const Snapshot& snapshot, const AttendQuery& query,
   for (const PlannedHead& planned : plan.heads) {
     const PlannedHead& head =
         plan.shortlist_head ? *plan.shortlist_head : planned;
-    const bool trained = std::any_of(
-        snapshot.segments.begin(), snapshot.segments.end(),
-        [&](const SegmentView& view) {
+    const bool trained =
+        std::ranges::any_of(snapshot.segments, [&](const SegmentView& view) {
           return view.segment->IndexOf(head.field, head.stored_head).kind() !=
                  IndexKind::kFlat;
         });
@@ -594,7 +589,7 @@ std::int64_t CountEligible(const Snapshot& snapshot, const QueryPlan& plan,
     if (snapshot.key_count(head.field) == snapshot.item_count()) {
       return masks.EligibleCount(head.field);
     }
-    if (std::find(fields.begin(), fields.end(), head.field) == fields.end()) {
+    if (std::ranges::find(fields, head.field) == fields.end()) {
       fields.push_back(head.field);
     }
   }

@@ -308,7 +308,7 @@ absl::StatusOr<RankAnswer> RankItems(const Snapshot& snapshot,
   const auto id = [&](std::size_t i) {
     return snapshot.IdOf(addresses[i].segment, addresses[i].row);
   };
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     if (ranked.scores[a] != ranked.scores[b]) {
       return ranked.scores[a] > ranked.scores[b];
     }

@@ -216,12 +216,11 @@ class Scanner {
   // Counts the segments whose rows are in lists.
   static std::int64_t CountInLists(const Snapshot& snapshot,
                                    const PlannedHead& head) {
-    return std::count_if(snapshot.segments.begin(), snapshot.segments.end(),
-                         [&head](const SegmentView& view) {
-                           return view.segment
-                                      ->IndexOf(head.field, head.stored_head)
-                                      .training() != nullptr;
-                         });
+    return std::ranges::count_if(
+        snapshot.segments, [&head](const SegmentView& view) {
+          return view.segment->IndexOf(head.field, head.stored_head)
+                     .training() != nullptr;
+        });
   }
 
   // To keep all rows, the best are given room for all of them.

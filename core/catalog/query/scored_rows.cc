@@ -111,7 +111,7 @@ ScoredRows SortedBy(const std::vector<double>& ranks, const Snapshot& snapshot,
                     const ScoredRows& scored) {
   std::vector<std::size_t> order(scored.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     if (ranks[a] != ranks[b]) return ranks[a] > ranks[b];
     return snapshot.IdOf(scored.rows[a].segment, scored.rows[a].row) <
            snapshot.IdOf(scored.rows[b].segment, scored.rows[b].row);

@@ -78,7 +78,7 @@ void Weigher::InHead(const ScoredRows& scored, std::size_t head,
   }
   const LogPartition& partition = log_partitions_[head];
   if (partition.empty()) {
-    std::fill(weights.begin(), weights.end(), 0.0);
+    std::ranges::fill(weights, 0.0);
     return;
   }
   ActiveKernels().Exps(scored.logits[head].data(),

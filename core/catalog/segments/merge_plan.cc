@@ -118,8 +118,8 @@ class Planner {
 
   bool WantsOnly(std::initializer_list<IndexKind> kinds) const {
     const auto& wanted = snapshot_.wanted_indexes;
-    return std::all_of(wanted.begin(), wanted.end(), [&](IndexKind kind) {
-      return std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+    return std::ranges::all_of(wanted, [&](IndexKind kind) {
+      return std::ranges::find(kinds, kind) != kinds.end();
     });
   }
 

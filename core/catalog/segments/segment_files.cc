@@ -368,15 +368,15 @@ std::optional<std::int64_t> SegmentFiles::Covered(const Snapshot& snapshot) {
 }
 
 bool SegmentFiles::AnyTrained(const Snapshot& snapshot) {
-  return std::any_of(
-      snapshot.segments.begin(), snapshot.segments.end(),
-      [](const SegmentView& view) { return IsTrained(*view.segment); });
+  return std::ranges::any_of(snapshot.segments, [](const SegmentView& view) {
+    return IsTrained(*view.segment);
+  });
 }
 
 const SegmentFiles::SegmentFile* SegmentFiles::FileOf(
     const std::shared_ptr<const Segment>& segment) const {
-  const auto found = std::find_if(
-      segment_files_.begin(), segment_files_.end(),
+  const auto found = std::ranges::find_if(
+      segment_files_,
       [&](const SegmentFile& file) { return file.segment.lock() == segment; });
   return found == segment_files_.end() ? nullptr : &*found;
 }
@@ -389,9 +389,9 @@ absl::Status SegmentFiles::SaveTrainings(const Segment& segment,
     if (training == nullptr || !status.ok()) return;
     const std::uint64_t id = IdOf(*training);
     const std::int64_t learned_count = LearnedCountOf(*training);
-    const auto before =
-        std::find_if(training_files_.begin(), training_files_.end(),
-                     [id](const TrainingFile& file) { return file.id == id; });
+    const auto before = std::ranges::find_if(
+        training_files_,
+        [id](const TrainingFile& file) { return file.id == id; });
     const bool has_file = before != training_files_.end();
     if (has_file && before->learned_count == learned_count) return;
     File file;

@@ -59,10 +59,9 @@ absl::Status ValidateConditions(std::span<const WriteCondition> conditions,
 }
 
 bool ReadsSequences(std::span<const WriteCondition> conditions) {
-  return std::any_of(conditions.begin(), conditions.end(),
-                     [](const WriteCondition& condition) {
-                       return condition.sequence.has_value();
-                     });
+  return std::ranges::any_of(conditions, [](const WriteCondition& condition) {
+    return condition.sequence.has_value();
+  });
 }
 
 absl::Status ItemExists(absl::string_view field, absl::string_view id) {

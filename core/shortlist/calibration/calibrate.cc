@@ -110,7 +110,7 @@ class Calibrator {
     std::vector<float> scores;
     lists_.means->ScoreLists(sample_.Query(q), scores);
     ListMeans::RankLists(scores, ranks);
-    std::sort(ranks.begin(), ranks.end(), std::greater<>());
+    std::ranges::sort(ranks, std::greater<>());
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       place[ListMeans::ListOf(ranks[i])] = i;
     }

@@ -32,7 +32,7 @@ void RecallCurve::Add(std::int64_t q, std::span<const std::int64_t> widths) {
 void RecallCurve::Finish() {
   for (std::size_t d = 0; d < found_.size(); ++d) {
     std::vector<std::int64_t>& found = found_[d];
-    std::sort(found.begin(), found.end());
+    std::ranges::sort(found);
     Depth depth = {.neighbour_count = sample_->depths()[d], .widths = {}};
     for (const double recall : kRecalls) {
       const auto needed = static_cast<std::size_t>(
@@ -127,7 +127,7 @@ absl::StatusOr<RecallCurve> RecallCurve::Load(ByteSource& source) {
     depth.widths = source.GetArray<std::vector<std::int64_t>>();
     if (depth.neighbour_count <= last_count ||
         depth.widths.size() != kRecalls.size() || depth.widths[0] < 1 ||
-        !std::is_sorted(depth.widths.begin(), depth.widths.end())) {
+        !std::ranges::is_sorted(depth.widths)) {
       source.Fail(absl::DataLossError("its recalls are of no widths"));
     }
     last_count = depth.neighbour_count;

@@ -79,8 +79,7 @@ SampleMargins::Kind SampleMargins::Try(const SampleQueries& sample,
           lists_.means->ScoreLists((sample.*query_at)(first + q * step),
                                    scores);
           // Such a query is far from all keys and all lists.
-          const bool overflows =
-              !std::all_of(scores.begin(), scores.end(), IsFinite);
+          const bool overflows = !std::ranges::all_of(scores, IsFinite);
           if (overflows) std::ranges::fill(scores, kLowest);
           const float expected = overflows
                                      ? 0

@@ -101,10 +101,9 @@ std::unique_ptr<KeyGroups> ListIndex::GroupKeys(
   for (const Candidate& candidate : known) {
     input.known.push_back({positions_[candidate.row], candidate.logit});
   }
-  std::sort(input.known.begin(), input.known.end(),
-            [](const KnownKey& a, const KnownKey& b) {
-              return a.position < b.position;
-            });
+  std::ranges::sort(input.known, [](const KnownKey& a, const KnownKey& b) {
+    return a.position < b.position;
+  });
   return ListGroups::Make(std::move(input));
 }
 
@@ -297,7 +296,7 @@ absl::StatusOr<bool> ListIndex::VisitUntilEnough(
     }
     chosen.resize(static_cast<std::size_t>(next));
     std::transform(ranks.begin(), end, chosen.begin(), ListMeans::ListOf);
-    std::sort(chosen.begin(), chosen.end());
+    std::ranges::sort(chosen);
     ATTENDANT_RETURN_IF_ERROR(visit(std::span<const std::int32_t>(chosen)));
     for (const std::int32_t list : chosen) row_count += RowCountOf(list);
     ranks = ranks.subspan(static_cast<std::size_t>(next));

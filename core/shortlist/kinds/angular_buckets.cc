@@ -50,9 +50,9 @@ std::vector<std::int32_t> NormRanges(const std::vector<double>& norms,
                                      std::int64_t range_count) {
   std::vector<std::int32_t> order(norms.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(
-      order.begin(), order.end(),
-      [&norms](std::int32_t a, std::int32_t b) { return norms[a] < norms[b]; });
+  std::ranges::stable_sort(order, [&norms](std::int32_t a, std::int32_t b) {
+    return norms[a] < norms[b];
+  });
   std::vector<std::int32_t> ranges(norms.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     ranges[order[i]] =
@@ -229,11 +229,10 @@ absl::StatusOr<AngularBuckets> AngularBuckets::Load(ByteSource& source,
       holds(buckets.members_, options.round_count * key_count) &&
       buckets.offsets_.front() == 0 &&
       holds(buckets.members_, buckets.offsets_.back()) &&
-      std::is_sorted(buckets.offsets_.begin(), buckets.offsets_.end()) &&
-      std::all_of(buckets.members_.begin(), buckets.members_.end(),
-                  [key_count](std::int32_t position) {
-                    return position >= 0 && position < key_count;
-                  });
+      std::ranges::is_sorted(buckets.offsets_) &&
+      std::ranges::all_of(buckets.members_, [key_count](std::int32_t position) {
+        return position >= 0 && position < key_count;
+      });
   if (!fits) return absl::DataLossError("it has no buckets of its keys");
   return buckets;
 }

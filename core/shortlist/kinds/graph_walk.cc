@@ -84,14 +84,14 @@ absl::Status GraphWalk::WalkLowest(const KeyGraph& graph, const KeyRows& keys,
     similarities_.push_back(candidate.first);
     if (best_.size() == most) {
       if (!(candidate > best_.front())) return;
-      std::pop_heap(best_.begin(), best_.end(), std::greater<>());
+      std::ranges::pop_heap(best_, std::greater<>());
       best_.back() = candidate;
     } else {
       best_.push_back(candidate);
     }
-    std::push_heap(best_.begin(), best_.end(), std::greater<>());
+    std::ranges::push_heap(best_, std::greater<>());
     waiting_.push_back(candidate);
-    std::push_heap(waiting_.begin(), waiting_.end());
+    std::ranges::push_heap(waiting_);
   };
   visited_.Add(entry);
   score(entry);
@@ -105,7 +105,7 @@ absl::Status GraphWalk::WalkLowest(const KeyGraph& graph, const KeyRows& keys,
     if (best_.size() == most && nearest < best_.front()) {
       return absl::OkStatus();
     }
-    std::pop_heap(waiting_.begin(), waiting_.end());
+    std::ranges::pop_heap(waiting_);
     waiting_.pop_back();
     next_.clear();
     const auto meet = [&](const faiss::HNSW& links) {

@@ -136,10 +136,9 @@ absl::StatusOr<faiss::HNSW> BuildLinks(const KeyRows& keys,
     std::swap(order[i], order[i + random() % (order.size() - i)]);
   }
   const std::vector<int>& levels = links.levels;
-  std::stable_sort(order.begin(), order.end(),
-                   [&levels](std::int32_t a, std::int32_t b) {
-                     return levels[a] > levels[b];
-                   });
+  std::ranges::stable_sort(order, [&levels](std::int32_t a, std::int32_t b) {
+    return levels[a] > levels[b];
+  });
 
   ScaledProducts distances(keys.keys(), factors);
   Locks locks(keys.key_count());

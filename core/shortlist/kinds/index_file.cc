@@ -40,8 +40,8 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadFlat(
     return absl::DataLossError("keys of no dimension or another number");
   }
   // Checked before room is allocated for keys that are not there.
-  const auto key_count = static_cast<std::uint64_t>(std::count_if(
-      keyed.begin(), keyed.end(), [](std::uint8_t has) { return has != 0; }));
+  const auto key_count = static_cast<std::uint64_t>(
+      std::ranges::count_if(keyed, [](std::uint8_t has) { return has != 0; }));
   const std::uint64_t key_bytes =
       static_cast<std::uint64_t>(dim) * sizeof(float);
   if (key_count > source.left() / key_bytes) {
@@ -73,9 +73,8 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
     std::span<const std::shared_ptr<const IvfTraining>> trainings,
     ScratchFiles* key_files) {
   const auto id = source.Get<std::uint64_t>();
-  const auto training =
-      std::find_if(trainings.begin(), trainings.end(),
-                   [id](const auto& known) { return known->id == id; });
+  const auto training = std::ranges::find_if(
+      trainings, [id](const auto& known) { return known->id == id; });
   if (training == trainings.end()) {
     return absl::DataLossError("it was trained by what is not there");
   }
@@ -94,8 +93,8 @@ absl::StatusOr<std::shared_ptr<const KeyIndex>> LoadLists(
 }
 
 bool AreNumbers(std::span<const float> numbers) {
-  return std::none_of(numbers.begin(), numbers.end(),
-                      [](float number) { return std::isnan(number); });
+  return std::ranges::none_of(numbers,
+                              [](float number) { return std::isnan(number); });
 }
 
 // True if there is at least one depth and neighbour counts ascend strictly: no

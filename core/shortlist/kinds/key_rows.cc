@@ -71,7 +71,7 @@ absl::StatusOr<KeyRows> KeyRows::Load(ByteSource& source,
       InvertedLists lists,
       InvertedLists::Load(source, std::move(means), seed, files));
   if (lists.list_count() != 1 || lists.key_count() == 0 ||
-      !std::is_sorted(lists.rows.begin(), lists.rows.end())) {
+      !std::ranges::is_sorted(lists.rows)) {
     return absl::DataLossError("it has no keys in the order of their rows");
   }
   ATTENDANT_RETURN_IF_ERROR(lists.CheckRows(row_count));

@@ -97,12 +97,11 @@ absl::StatusOr<WidthCurve> Calibrate(const AngularBuckets& buckets,
     for (std::size_t b = 0; b < order.size(); ++b) {
       order[b] = static_cast<std::int32_t>(b);
     }
-    std::sort(order.begin(), order.end(),
-              [&scores](std::int32_t a, std::int32_t b) {
-                const float sa = scores[a];
-                const float sb = scores[b];
-                return sa > sb || (sa == sb && a < b);
-              });
+    std::ranges::sort(order, [&scores](std::int32_t a, std::int32_t b) {
+      const float sa = scores[a];
+      const float sb = scores[b];
+      return sa > sb || (sa == sb && a < b);
+    });
     for (std::size_t i = 0; i < order.size(); ++i) {
       place[order[i]] = static_cast<std::int64_t>(i) + 1;
     }

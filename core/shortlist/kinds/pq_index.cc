@@ -37,7 +37,7 @@ std::vector<std::int64_t> PlacesOf(std::span<const std::int32_t> positions,
     wanted.push_back(products[p]);
   }
   std::vector<float> sorted = wanted;
-  std::sort(sorted.begin(), sorted.end());
+  std::ranges::sort(sorted);
   // counts[i]: products >= sorted[i - 1] and < sorted[i].
   std::vector<std::int64_t> counts(sorted.size() + 1);
   for (const float product : products) {

@@ -146,7 +146,7 @@ absl::StatusOr<InvertedLists> InvertedLists::Load(
       lists.offsets.size() == list_count + 1 &&
       lists.log_counts.size() == list_count && lists.offsets.front() == 0 &&
       lists.offsets.back() == lists.key_count() &&
-      std::is_sorted(lists.offsets.begin(), lists.offsets.end()) &&
+      std::ranges::is_sorted(lists.offsets) &&
       lists.inverse_norms.size() == lists.rows.size() &&
       lists.codes.key_count() == lists.key_count() &&
       lists.codes.dim() == lists.dim && lists.codes.has_low_plane() &&

@@ -162,7 +162,7 @@ absl::StatusOr<std::shared_ptr<const ListMeans>> ListMeans::Load(
       loaded->means.size() ==
           loaded->reaches.size() * static_cast<std::size_t>(loaded->dim) &&
       loaded->counts.size() == loaded->reaches.size() &&
-      std::any_of(loaded->reaches.begin(), loaded->reaches.end(), IsPromise);
+      std::ranges::any_of(loaded->reaches, IsPromise);
   if (!fits) {
     return absl::DataLossError("it is no training of lists: their means");
   }

@@ -133,7 +133,7 @@ std::vector<Node> MakeNodes(MatrixView means,
       // A merged cluster lies no nearer than its parts did, except for
       // rounding, which may lead a chain back to where it was. From there it
       // continues elsewhere, since each step costs less than the one before.
-      chain.erase(std::find(chain.begin(), chain.end(), next), chain.end());
+      chain.erase(std::ranges::find(chain, next), chain.end());
       chain.push_back(next);
       continue;
     }
@@ -179,9 +179,8 @@ ListTree::ListTree(MatrixView means, std::span<const std::int64_t> key_counts)
   }
   // A stable sort keeps a merge after the merges of its parts, since it costs
   // no less.
-  std::stable_sort(
-      merges_.begin(), merges_.end(),
-      [](const Merge& a, const Merge& b) { return a.cost < b.cost; });
+  std::ranges::stable_sort(
+      merges_, [](const Merge& a, const Merge& b) { return a.cost < b.cost; });
 }
 
 std::vector<std::int32_t> ListTree::Cut(std::int64_t count) const {
@@ -191,7 +190,7 @@ std::vector<std::int32_t> ListTree::Cut(std::int64_t count) const {
        m < merges_.size(); ++m) {
     begins.push_back(merges_[m].boundary);
   }
-  std::sort(begins.begin(), begins.end());
+  std::ranges::sort(begins);
   begins.push_back(list_count);
   return begins;
 }

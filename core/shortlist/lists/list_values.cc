@@ -40,7 +40,7 @@ ListValues ListValues::Of(const InvertedLists& lists, const ValueSource& source,
   std::vector<double> sum(dim);
   for (std::size_t l = 0; l < list_count; ++l) {
     MakeWay();
-    std::fill(sum.begin(), sum.end(), 0);
+    std::ranges::fill(sum, 0);
     double square_sum = 0;
     for (std::int64_t p = lists.offsets[l]; p < lists.offsets[l + 1]; ++p) {
       const auto position = static_cast<std::size_t>(p);

@@ -40,8 +40,7 @@ NearestCentroid::NearestCentroid(MatrixView centroids)
     const double norm = Norm(centroids.Row(c));
     minus_half_square_norms_.push_back(-static_cast<float>(norm * norm / 2));
   }
-  const float most = *std::min_element(minus_half_square_norms_.begin(),
-                                       minus_half_square_norms_.end());
+  const float most = *std::ranges::min_element(minus_half_square_norms_);
   // Rounding of the half square norm, of its terms, and of sums with it.
   addition_error_ = 8 * std::exp2(-24) * -most;
 }

@@ -260,7 +260,7 @@ class UnscoredMassLearner {
     for (std::int64_t i = 0; i < kTrialQueries; ++i) {
       std::copy_n(Key(AnyKey()).begin(), dim, query.begin());
       const double unit = Norm(query) / std::sqrt(static_cast<double>(dim));
-      std::shuffle(query.begin(), query.end(), random_);
+      std::ranges::shuffle(query, random_);
       const double share = uniform(random_);
       for (float& component : query) {
         component = static_cast<float>((1 - share) * component +
@@ -501,7 +501,7 @@ class UnscoredMassLearner {
   }
 
   Bitmap EligibleRowsOf(int rate) const {
-    const auto last = std::max_element(lists_.rows.begin(), lists_.rows.end());
+    const auto last = std::ranges::max_element(lists_.rows);
     Bitmap rows(last == lists_.rows.end() ? 0 : *last + 1);
     for (std::int64_t p = 0; p < lists_.key_count(); p += StrideOf(rate)) {
       rows.Set(lists_.rows[p]);
@@ -531,7 +531,7 @@ class UnscoredMassLearner {
       return !std::isfinite(trial.Height());
     });
     if (trials.size() < kMinTrials) return {};
-    std::sort(trials.begin(), trials.end(), [](const Trial& a, const Trial& b) {
+    std::ranges::sort(trials, [](const Trial& a, const Trial& b) {
       return a.Height() < b.Height();
     });
     Measures measures;
@@ -590,7 +590,7 @@ class UnscoredMassLearner {
       }
     }
     if (needed.empty()) return kMinUnseenFactor;
-    std::sort(needed.begin(), needed.end());
+    std::ranges::sort(needed);
     // Each of n + 1 numbers from the same source is equally likely to be the
     // greatest.
     const auto count = static_cast<double>(needed.size());

@@ -87,7 +87,7 @@ std::vector<std::int32_t> ListGroups::ChooseLists() {
   for (const KnownKey& key : input_.known) {
     chosen.push_back(static_cast<std::int32_t>(lists.ListAt(key.position)));
   }
-  std::sort(chosen.begin(), chosen.end());
+  std::ranges::sort(chosen);
   chosen.erase(std::unique(chosen.begin(), chosen.end()), chosen.end());
   return chosen;
 }

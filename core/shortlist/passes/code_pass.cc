@@ -421,8 +421,8 @@ void CodePass::SortKept() {
     }
     if (kept > first) runs_.push_back({taken.begin, first, kept});
   }
-  std::sort(runs_.begin(), runs_.end(),
-            [](const Run& a, const Run& b) { return a.begin < b.begin; });
+  std::ranges::sort(
+      runs_, [](const Run& a, const Run& b) { return a.begin < b.begin; });
   sorted_positions_.resize(kept_.size);
   sorted_logits_.resize(kept_.size);
   std::size_t to = 0;

@@ -6,9 +6,9 @@ namespace attendant {
 
 bool ItemPatch::empty() const {
   return !value && !opaque_value && !replaces_attributes &&
-         attributes.empty() &&
-         std::none_of(keys.begin(), keys.end(),
-                      [](const auto& key) { return key.has_value(); });
+         attributes.empty() && std::ranges::none_of(keys, [](const auto& key) {
+           return key.has_value();
+         });
 }
 
 Item Patched(Item item, const ItemPatch& patch) {

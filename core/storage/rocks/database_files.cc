@@ -184,7 +184,7 @@ absl::StatusOr<LogNumbers> NumbersInLogs(const std::string& directory,
                                          const Files& files) {
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<std::string> logs,
                              LogsFromLast(directory, files));
-  std::reverse(logs.begin(), logs.end());
+  std::ranges::reverse(logs);
   LogNumbers numbers;
   // A failed write may have the same numbers as the write that replaced it in
   // the next log.

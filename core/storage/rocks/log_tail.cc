@@ -110,8 +110,7 @@ bool WriteFollows(absl::string_view log, std::size_t at) {
 }
 
 bool IsZeros(absl::string_view bytes) {
-  return std::all_of(bytes.begin(), bytes.end(),
-                     [](char c) { return c == '\0'; });
+  return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
 }
 
 // True if one of the sectors that [begin, end) touches is all zeros from

@@ -288,7 +288,7 @@ absl::StatusOr<std::vector<SnapshotId>> SnapshotFiles::ListIds(
       }
     }
   }
-  std::sort(ids.begin(), ids.end());
+  std::ranges::sort(ids);
   return ids;
 }
 

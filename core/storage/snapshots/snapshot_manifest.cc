@@ -32,7 +32,7 @@ absl::Status DamagedManifest(absl::string_view what) {
 // True for names such as RocksDB's: 000012.sst, CURRENT, OPTIONS-000007.
 bool IsFileName(absl::string_view name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
-         std::all_of(name.begin(), name.end(), [](char c) {
+         std::ranges::all_of(name, [](char c) {
            return absl::ascii_isalnum(c) || c == '.' || c == '-' || c == '_';
          });
 }

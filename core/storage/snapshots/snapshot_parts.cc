@@ -104,7 +104,7 @@ absl::StatusOr<SnapshotMetadata> ReadMetadata(
     const auto same = [&](const ModelRecord& model) {
       return model.name == field.model;
     };
-    if (std::any_of(metadata.models.begin(), metadata.models.end(), same)) {
+    if (std::ranges::any_of(metadata.models, same)) {
       continue;
     }
     const std::string path = SnapshotModelPath(field.model);
@@ -141,7 +141,7 @@ absl::StatusOr<std::vector<std::string>> ListSnapshotParts(
   for (const std::string& model : models) {
     ATTENDANT_RETURN_IF_ERROR(AddPaths(files, directory, model, paths));
   }
-  std::sort(paths.begin(), paths.end());
+  std::ranges::sort(paths);
   return paths;
 }
 

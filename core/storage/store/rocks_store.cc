@@ -393,7 +393,7 @@ class RocksStore : public Store {
       return !IsCatalogUid(name) || known.count(name) > 0;
     });
     if (names.empty() || !all_are_read) return absl::OkStatus();
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return absl::FailedPreconditionError(absl::StrCat(
         directory_.items_path(), ": ", names.size(),
         " of its directories are of catalogs that are not listed and were not "

@@ -655,10 +655,10 @@ TEST(ServerTest, TellsOfEveryCatalogAndOfEachBuildOnce) {
   EXPECT_THAT(About(findings, "catalogs").text,
               HasSubstr("2 with 1 item, listed in"));
   for (const char* subject : {"catalog first", "catalog second"}) {
-    EXPECT_EQ(std::count_if(findings.begin(), findings.end(),
-                            [&](const Finding& finding) {
-                              return finding.subject == subject;
-                            }),
+    EXPECT_EQ(std::ranges::count_if(findings,
+                                    [&](const Finding& finding) {
+                                      return finding.subject == subject;
+                                    }),
               1)
         << subject;
   }

@@ -21,7 +21,7 @@ TEST(ProcessMemoryTest, ResidentGrowsWithWhatIsTouched) {
   ASSERT_GT(before, 0);
   const std::vector<char> touched(kBytes, 'x');
   const std::int64_t after = ResidentBytes();
-  EXPECT_EQ(std::count(touched.begin(), touched.end(), 'x'), kBytes);
+  EXPECT_EQ(std::ranges::count(touched, 'x'), kBytes);
   EXPECT_GE(after - before, kBytes * 9 / 10);
 }
 

@@ -76,7 +76,7 @@ inline double TwinSimilarity(const AttentionModel& model, ScoreKind kind,
 }
 
 inline double TwinLogSumExp(const Doubles& logits) {
-  const double max = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::ranges::max_element(logits);
   double sum = 0;
   for (const double logit : logits) sum += std::exp(logit - max);
   return max + std::log(sum);

@@ -166,9 +166,9 @@ inline bool IsTrueOf(
   };
   switch (filter.kind) {
     case FilterKind::kAllOf:
-      return std::all_of(filter.filters.begin(), filter.filters.end(), is_true);
+      return std::ranges::all_of(filter.filters, is_true);
     case FilterKind::kAnyOf:
-      return std::any_of(filter.filters.begin(), filter.filters.end(), is_true);
+      return std::ranges::any_of(filter.filters, is_true);
     case FilterKind::kNegation:
       return !is_true(filter.filters[0]);
     default:
@@ -187,13 +187,12 @@ inline bool IsTrueOf(
       return whole->find(text) != std::string::npos;
     }
     const auto& list = std::get<std::vector<std::string>>(*value);
-    return std::find(list.begin(), list.end(), text) != list.end();
+    return std::ranges::find(list, text) != list.end();
   }
   if (filter.kind == FilterKind::kMembership) {
-    return std::any_of(filter.values.begin(), filter.values.end(),
-                       [&](const AttributeValue& other) {
-                         return CompareValues(*value, other) == 0;
-                       });
+    return std::ranges::any_of(filter.values, [&](const AttributeValue& other) {
+      return CompareValues(*value, other) == 0;
+    });
   }
   const int order = CompareValues(*value, filter.values[0]);
   switch (filter.comparison) {

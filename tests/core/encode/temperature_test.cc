@@ -69,7 +69,7 @@ std::vector<double> Logits(const MatrixView& keys, const Choice& choice,
 }
 
 std::vector<double> Weights(std::vector<double> logits) {
-  const double max = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::ranges::max_element(logits);
   double sum = 0;
   for (double& logit : logits) sum += logit = std::exp(logit - max);
   for (double& weight : logits) weight /= sum;

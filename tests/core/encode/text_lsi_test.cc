@@ -63,7 +63,7 @@ std::vector<std::size_t> Ranking(const TextLsiModel& model,
           .weights;
   std::vector<std::size_t> order(weights.size());
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     return weights[a] > weights[b];
   });
   return order;
@@ -133,7 +133,7 @@ TEST(TextLsiTest, RareTermsWeighMore) {
       Fit({Column({"red cup", "red pan", "red lid"})}, 3);
   const TextEncoderParts& parts = model.encoder.parts();
   const auto idf = [&](const char* term) {
-    const auto at = std::find(parts.terms.begin(), parts.terms.end(), term);
+    const auto at = std::ranges::find(parts.terms, term);
     return parts.idf[at - parts.terms.begin()];
   };
   EXPECT_FLOAT_EQ(idf("red"), std::log(2.f));      // in all three

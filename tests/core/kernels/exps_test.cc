@@ -389,8 +389,7 @@ TEST_P(ExpsTest, ExpsPerKeyAgreeWithDoubles) {
     auto log_counts = Normal(n, 2);
     log_counts[0] = -1;  // none
     const float power = 0.8f;
-    const float max =
-        power * *std::max_element(log_sums.begin(), log_sums.end());
+    const float max = power * *std::ranges::max_element(log_sums);
     if (max == -std::numeric_limits<float>::infinity()) continue;
     std::vector<float> of_key(static_cast<std::size_t>(n + 1), -7);
     kernels().ExpsPerKey(log_sums.data(), log_counts.data(), n, power, max,

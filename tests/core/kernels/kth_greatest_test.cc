@@ -18,8 +18,8 @@ std::vector<std::int32_t> BySorting(const std::vector<float>& numbers,
                                     std::int64_t count) {
   std::vector<std::int32_t> order(numbers.size());
   std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return numbers[a] > numbers[b]; });
+  std::ranges::stable_sort(
+      order, [&](auto a, auto b) { return numbers[a] > numbers[b]; });
   order.resize(static_cast<std::size_t>(count));
 
   return order;
@@ -57,7 +57,7 @@ TEST(KthGreatestTest, IsWhatSortingGives) {
     numbers.push_back(static_cast<float>(random() % 200) - 100);
   }
   std::vector<float> sorted = numbers;
-  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  std::ranges::sort(sorted, std::greater<>());
   for (std::size_t k = 1; k <= numbers.size(); ++k) {
     EXPECT_EQ(KthGreatest(numbers, static_cast<std::int64_t>(k)),
               sorted[k - 1]);
@@ -72,16 +72,15 @@ TEST(NearKthGreatestTest, AtLeastKAndAtMostSoManyAreNotBelow) {
     numbers.push_back(std::ldexp(i < 0 ? -1.0f : 1.0f, i % 100) *
                       static_cast<float>(1000 + std::abs(i)));
   }
-  std::shuffle(numbers.begin(), numbers.end(), random);
+  std::ranges::shuffle(numbers, random);
   std::vector<float> sorted = numbers;
-  std::sort(sorted.begin(), sorted.end(), std::greater<>());
+  std::ranges::sort(sorted, std::greater<>());
   ASSERT_EQ(std::adjacent_find(sorted.begin(), sorted.end()), sorted.end());
   for (std::int64_t k = 1; k <= 600; ++k) {
     for (const std::int64_t most : {k, k + k / 4, 2 * k}) {
       const float near = NearKthGreatest(numbers, k, most);
-      const auto count =
-          std::count_if(numbers.begin(), numbers.end(),
-                        [near](float number) { return number >= near; });
+      const auto count = std::ranges::count_if(
+          numbers, [near](float number) { return number >= near; });
       EXPECT_GE(count, k);
       EXPECT_LE(count, most);
     }

@@ -18,7 +18,7 @@ TEST(SortAscendingTest, IsWhatSortingGives) {
       std::vector<std::uint64_t> numbers(size);
       for (std::uint64_t& number : numbers) number = random() % distinct;
       std::vector<std::uint64_t> expected = numbers;
-      std::sort(expected.begin(), expected.end());
+      std::ranges::sort(expected);
       SortAscending(std::span(numbers));
       EXPECT_EQ(numbers, expected) << size << " of " << distinct;
     }
@@ -40,8 +40,8 @@ TEST(SortDescendingTest, IsWhatStableSortingGives) {
       if (size > 16) std::copy(std::begin(some), std::end(some), &numbers[5]);
       std::vector<std::int32_t> expected(size);
       std::iota(expected.begin(), expected.end(), 0);
-      std::stable_sort(expected.begin(), expected.end(),
-                       [&](auto a, auto b) { return numbers[a] > numbers[b]; });
+      std::ranges::stable_sort(
+          expected, [&](auto a, auto b) { return numbers[a] > numbers[b]; });
       std::vector<std::int32_t> places;
       SortDescending(numbers, places);
       EXPECT_EQ(places, expected) << size << " of " << distinct;

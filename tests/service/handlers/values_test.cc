@@ -171,9 +171,8 @@ TEST_F(ValuesTest, ValuesOfAnotherModalityArePooledByTheKeysWeights) {
       magnitude += std::abs(double{query_[d]} * keys_[i * kKeyDim + d]);
     }
     greatest_magnitude = std::max(greatest_magnitude, magnitude);
-    greatest_gap = std::max(greatest_gap, *std::max_element(want.logits.begin(),
-                                                            want.logits.end()) -
-                                              want.logits[i]);
+    greatest_gap = std::max(
+        greatest_gap, *std::ranges::max_element(want.logits) - want.logits[i]);
   }
   const double logit_error =
       (kKeyDim + 3) * kEpsilon * greatest_magnitude / std::sqrt(kKeyDim);

@@ -113,7 +113,7 @@ TEST_F(HttpServerTest, ARequestWithoutEndIsLeft) {
 bool AwaitClosed(std::vector<RawConnection>& connections, int count) {
   std::vector<bool> closed(connections.size());
   const SteadyTime end = SteadyAfter(kSoon);
-  while (std::count(closed.begin(), closed.end(), true) < count) {
+  while (std::ranges::count(closed, true) < count) {
     if (SteadyNow() >= end) return false;
     for (std::size_t i = 0; i < connections.size(); ++i) {
       if (closed[i]) continue;

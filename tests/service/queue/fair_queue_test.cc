@@ -73,7 +73,7 @@ TEST(FairQueueTest, SharesAreOfTimeAndNotOfWorks) {
     queue.Push(&works.emplace_back(FlowKey{2, 0}, "2"), kMs);
   }
   const std::vector<int> callers = CallersOfTurns(queue, 100);
-  EXPECT_EQ(std::count(callers.begin(), callers.end(), 1), 10);
+  EXPECT_EQ(std::ranges::count(callers, 1), 10);
 }
 
 TEST(FairQueueTest, WhatAWorkReallyTookIsWhatCounts) {
@@ -101,7 +101,7 @@ TEST(FairQueueTest, IdlenessSavesNothingUp) {
       queue.Push(&works.emplace_back(late, "2"), kMs);
     }
     const std::vector<int> turns = CallersOfTurns(queue, 20);
-    EXPECT_EQ(std::count(turns.begin(), turns.end(), 2), 10);
+    EXPECT_EQ(std::ranges::count(turns, 2), 10);
   }
 }
 
@@ -117,7 +117,7 @@ TEST(FairQueueTest, WhatWasDoneWhileNobodyWaitedIsForgotten) {
     queue.Push(&works.emplace_back(FlowKey{2, 0}, "2"), kMs);
   }
   const std::vector<int> callers = CallersOfTurns(queue, 20);
-  EXPECT_EQ(std::count(callers.begin(), callers.end(), 1), 10);
+  EXPECT_EQ(std::ranges::count(callers, 1), 10);
 }
 
 TEST(FairQueueTest, ACallersCatalogsShareWhatIsTheCallers) {
@@ -129,9 +129,9 @@ TEST(FairQueueTest, ACallersCatalogsShareWhatIsTheCallers) {
     queue.Push(&works.emplace_back(FlowKey{2, 0}, "2"), kMs);
   }
   const std::vector<int> turns = CallersOfTurns(queue, 40);
-  EXPECT_EQ(std::count(turns.begin(), turns.end(), 0), 10);
-  EXPECT_EQ(std::count(turns.begin(), turns.end(), 1), 10);
-  EXPECT_EQ(std::count(turns.begin(), turns.end(), 2), 20);
+  EXPECT_EQ(std::ranges::count(turns, 0), 10);
+  EXPECT_EQ(std::ranges::count(turns, 1), 10);
+  EXPECT_EQ(std::ranges::count(turns, 2), 20);
 }
 
 TEST(FairQueueTest, TheLongestLineGivesWay) {

@@ -74,7 +74,7 @@ class Simulation {
       Arrive({caller(random_), 0}, outcome);
     }
     RunUntil(end_ms, outcome);
-    std::sort(outcome.served_ms.begin(), outcome.served_ms.end());
+    std::ranges::sort(outcome.served_ms);
     return outcome;
   }
 

@@ -504,8 +504,8 @@ TEST(WorkerPoolTest, NoMoreThanSomeArePaused) {
     pool.Add(works.back().get());
   }
   const auto started_count = [&] {
-    return std::count_if(works.begin(), works.end(),
-                         [](const auto& work) { return work->has_started(); });
+    return std::ranges::count_if(
+        works, [](const auto& work) { return work->has_started(); });
   };
   while (started_count() < WorkerPool::kMaxPaused + 1) {
     std::this_thread::yield();

@@ -40,7 +40,7 @@ TEST(LatencyHistogramTest,
     latencies.push_back(static_cast<std::int64_t>(draw(random)));
     histogram.Add(latencies.back());
   }
-  std::sort(latencies.begin(), latencies.end());
+  std::ranges::sort(latencies);
   EXPECT_EQ(histogram.min_ns(), latencies.front());
   EXPECT_EQ(histogram.max_ns(), latencies.back());
   for (const double percent : {1., 10., 50., 90., 99., 99.9, 99.99, 100.}) {

@@ -84,8 +84,8 @@ inline std::vector<bool> Unmet(const Matrix& queries, const Matrix& keys,
       }
       row.push_back(!meets || (causal && j > i));
     }
-    const bool none = std::all_of(row.begin(), row.end(),
-                                  [](bool unmet_key) { return unmet_key; });
+    const bool none =
+        std::ranges::all_of(row, [](bool unmet_key) { return unmet_key; });
     for (std::int64_t j = 0; j < keys.row_count; ++j) {
       unmet.push_back(none ? causal && j > i : row[j]);
     }

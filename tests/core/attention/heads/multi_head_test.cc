@@ -357,7 +357,7 @@ TEST(MultiHeadTest, WhatIsMaskedMayOverflow) {
 TEST(MultiHeadTest, HugeValuesHaveTheirMean) {
   for (const float huge : {2e38f, -3e38f}) {
     Problem problem(3, 300, 4, 2);
-    std::fill(problem.keys.data.begin(), problem.keys.data.end(), 1.0f);
+    std::ranges::fill(problem.keys.data, 1.0f);
     for (std::size_t i = 0; i < problem.values.data.size(); i += 2) {
       problem.values.data[i] = huge;
       problem.values.data[i + 1] = 1;

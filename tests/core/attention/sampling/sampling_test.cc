@@ -23,7 +23,7 @@ constexpr double kEpsilon = 0x1p-52;
 constexpr int kDrawCount = 100000;
 
 std::vector<double> Softmax(const std::vector<float>& logits) {
-  const double max = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::ranges::max_element(logits);
   std::vector<double> weights;
   for (const float logit : logits) weights.push_back(std::exp(logit - max));
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
@@ -327,7 +327,7 @@ TEST(SampleWithoutReplacementTest, OrderOfItemsDoesNotMatter) {
   }
   std::vector<std::int64_t> order(200);
   std::iota(order.begin(), order.end(), 0);
-  std::shuffle(order.begin(), order.end(), random);
+  std::ranges::shuffle(order, random);
   std::vector<float> shuffled_logits;
   std::vector<std::uint64_t> shuffled_keys;
   for (const std::int64_t i : order) {

@@ -84,7 +84,7 @@ TEST(ContextualizeTest, PermutingTokensPermutesOutputsToTheBit) {
   std::vector<std::int32_t> order(300);
   std::iota(order.begin(), order.end(), 0);
   std::mt19937 random(5);
-  std::shuffle(order.begin(), order.end(), random);
+  std::ranges::shuffle(order, random);
   const Matrix shuffled = Permuted(tokens, order);
   const AttentionModel first = RandomModel(8, 2);
   const AttentionModel second = RandomModel(8, 3);

@@ -254,8 +254,7 @@ TEST(RankByLshTest, SeveralHeadsAreAsInDoubles) {
         want = 0;
       }
       const double last = ranked.attributions[at].back().weight;
-      EXPECT_LE(*std::max_element(unnamed.begin(), unnamed.end()),
-                last * (1 + 2 * relative));
+      EXPECT_LE(*std::ranges::max_element(unnamed), last * (1 + 2 * relative));
     }
   }
 }

@@ -234,7 +234,7 @@ TEST_F(StateTest, AConstantOnAllLogitsChangesNoWeight) {
 TEST_F(StateTest, PermutingRowsPermutesWeights) {
   const Rows rows(257, 3, 7);
   Rows shuffled = rows;
-  std::shuffle(shuffled.rows.begin(), shuffled.rows.end(), std::mt19937(8));
+  std::ranges::shuffle(shuffled.rows, std::mt19937(8));
   for (std::size_t i = 0; i < 257; ++i) {
     const auto from = static_cast<std::size_t>(shuffled.rows[i]);
     shuffled.logits[i] = rows.logits[from];
@@ -332,7 +332,7 @@ TEST_F(StateTest, HugeLogitsStayFinite) {
   for (const bool greatest_first : {true, false}) {
     SoftmaxPartition partition;
     std::vector<float> logits = {1e4f, -1e4f, 1e4f, 9999};
-    if (!greatest_first) std::reverse(logits.begin(), logits.end());
+    if (!greatest_first) std::ranges::reverse(logits);
     for (const float logit : logits) partition.Add(&logit, 1, nullptr);
     SoftmaxPartition lowest;
     const float low = -3e38f;
@@ -371,7 +371,7 @@ TEST_F(StateTest, OneRowIsCertain) {
 TEST_F(StateTest, TopKIsThatOfAllRowsWhateverTheBlocks) {
   const Rows rows(3000, 1, 12);
   std::vector<RowIndex> expected = rows.rows;
-  std::sort(expected.begin(), expected.end(), [&](RowIndex a, RowIndex b) {
+  std::ranges::sort(expected, [&](RowIndex a, RowIndex b) {
     return rows.logits[a] > rows.logits[b];
   });
   expected.resize(200);

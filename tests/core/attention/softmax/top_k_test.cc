@@ -22,7 +22,7 @@ class ReversedIds : public IdResolver {
   explicit ReversedIds(int row_count) {
     for (int row = 0; row < row_count; ++row) {
       std::string id = std::to_string(row);
-      std::reverse(id.begin(), id.end());
+      std::ranges::reverse(id);
       ids_.push_back(id + "/" + std::to_string(row));
     }
   }
@@ -49,11 +49,10 @@ std::vector<RowIndex> RowsOf(const std::vector<Candidate>& candidates) {
 // The expected top k, by a full sort.
 std::vector<RowIndex> Expected(std::vector<Candidate> all, std::size_t k,
                                const IdResolver& ids) {
-  std::sort(all.begin(), all.end(),
-            [&ids](const Candidate& a, const Candidate& b) {
-              if (a.logit != b.logit) return a.logit > b.logit;
-              return ids.IdOf(0, a.row) < ids.IdOf(0, b.row);
-            });
+  std::ranges::sort(all, [&ids](const Candidate& a, const Candidate& b) {
+    if (a.logit != b.logit) return a.logit > b.logit;
+    return ids.IdOf(0, a.row) < ids.IdOf(0, b.row);
+  });
   all.resize(std::min(k, all.size()));
   return RowsOf(all);
 }

@@ -83,7 +83,7 @@ TEST_F(LiveCatalogMergeTest, AutoMissesFewOfFewKeys) {
     const std::vector<std::string> found = IdsOf(unstated);
     wanted_count += wanted.size();
     for (const std::string& id : wanted) {
-      found_count += std::count(found.begin(), found.end(), id);
+      found_count += std::ranges::count(found, id);
     }
   }
   // The recall was learned from other queries: 1 % is 2 of these.

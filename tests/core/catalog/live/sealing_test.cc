@@ -141,8 +141,8 @@ TEST_F(SealingTest, SeveralSegmentsMeetAPrecisionWithoutAScanOfAll) {
   Write({items.begin() + 8000, items.end()});
   const auto large_count = [&] {
     const auto snapshot = catalog_->snapshot();
-    return std::count_if(
-        snapshot->segments.begin(), snapshot->segments.end(),
+    return std::ranges::count_if(
+        snapshot->segments,
         [](const SegmentView& view) { return view.row_end >= 4096; });
   };
   WaitFor([&] { return large_count() == 2; });

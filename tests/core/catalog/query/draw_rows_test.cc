@@ -258,7 +258,7 @@ TEST_F(DrawRowsTest, FirstDrawsAreAsNearToTheSoftmaxAsStated) {
   // Bins of about equal probability, the heaviest items first.
   std::vector<std::pair<double, std::string>> order;
   for (const auto& [id, weight] : softmax) order.push_back({-weight, id});
-  std::sort(order.begin(), order.end());
+  std::ranges::sort(order);
   std::map<std::string, std::size_t> bins;
   std::vector<double> probabilities(kBins);
   double before = 0;

@@ -187,7 +187,7 @@ TEST_F(FieldHeadsTest, AHeadWithoutTheItemEarnsNothing) {
   std::swap(query.heads[0], query.heads[1]);
   ASSERT_OK_AND_ASSIGN(const AttendAnswer answer, Ask(query));
   const std::vector<std::string> ids = IdsOf(answer);
-  const auto at = std::find(ids.begin(), ids.end(), "untitled");
+  const auto at = std::ranges::find(ids, "untitled");
   ASSERT_NE(at, ids.end());
   const AttendedItem& item = answer.items[at - ids.begin()];
   EXPECT_EQ(item.head, 0);

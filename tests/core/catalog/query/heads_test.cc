@@ -90,7 +90,7 @@ TEST_F(ModelHeadsTest, CandidatesAreTheUnionOfTheHeadsShortlists) {
   for (const Doubles& weights : all) {
     std::vector<std::size_t> order(weights.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
       return weights[a] > weights[b];
     });
     united.insert(order.begin(), order.begin() + 5);

@@ -145,7 +145,7 @@ struct Catalog {
     }
     c.effective_count = 1 / square_sum;
     c.masses = c.weights;
-    std::sort(c.masses.begin(), c.masses.end(), std::greater<>());
+    std::ranges::sort(c.masses, std::greater<>());
     std::partial_sum(c.masses.begin(), c.masses.end(), c.masses.begin());
     c.log_partition = std::log(sum);
   }
@@ -233,7 +233,7 @@ Tally Count(const AttendQuery& query, double slack,
     tally.errors.push_back(std::abs(*answer.log_partition - c.log_partition));
     tally.widths.push_back(interval.upper_bound - interval.lower_bound);
   }
-  std::sort(tally.errors.begin(), tally.errors.end());
+  std::ranges::sort(tally.errors);
   for (std::vector<double>* numbers :
        {&tally.widths, &tally.entropy_errors, &tally.entropy_widths,
         &tally.count_errors, &tally.count_widths}) {
@@ -415,7 +415,7 @@ TEST(MassBarsTest, MinMassIsHeldByFewItemsMoreThanItTakes) {
     }
     ASSERT_GE(reachable, kQueryCount) << mass;
     EXPECT_GE(held, kMinHeld * reachable / kAnswers) << mass;
-    std::sort(ratios.begin(), ratios.end());
+    std::ranges::sort(ratios);
     EXPECT_LE(Percentile(ratios, 0.5), mass > 0.9 ? 1.25 : 1.1) << mass;
     // Answered from codes, not from all floats.
     EXPECT_LE(exact, kAnswers / 2) << mass;

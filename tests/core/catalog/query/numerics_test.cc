@@ -369,7 +369,7 @@ TEST_F(NumericsTest, PermutingItemsPermutesWeights) {
     Open(kind, items);
     const auto before = ByIdOf(AllOf(vector, .5));
     const auto before_all = ByIdOf(AllOf(vector, .5, WeightScope::kCatalog));
-    std::shuffle(items.begin(), items.end(), random);
+    std::ranges::shuffle(items, random);
     Open(kind, items);
     const auto after = ByIdOf(AllOf(vector, .5));
     const auto after_all = ByIdOf(AllOf(vector, .5, WeightScope::kCatalog));

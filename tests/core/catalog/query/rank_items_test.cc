@@ -137,7 +137,7 @@ TEST_F(RankItemsTest, AQueryLeavesOutEventsUnlessItIsTold) {
     EXPECT_OK(answer.status());
     std::vector<std::string> sorted =
         answer.ok() ? IdsOf(*answer) : std::vector<std::string>();
-    std::sort(sorted.begin(), sorted.end());
+    std::ranges::sort(sorted);
     return sorted;
   };
   // Other items take their place.

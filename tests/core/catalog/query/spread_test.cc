@@ -19,7 +19,7 @@ struct Truth {
 };
 
 Truth TruthOf(const std::vector<float>& logits) {
-  const double max = *std::max_element(logits.begin(), logits.end());
+  const double max = *std::ranges::max_element(logits);
   double sum = 0;
   double gap = 0;
   double square = 0;

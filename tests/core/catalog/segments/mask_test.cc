@@ -88,7 +88,7 @@ class MaskTest : public CatalogFixture {
     EXPECT_EQ(masks.EligibleCount(1), other_count);
     EXPECT_EQ(masks.EligibleCount(std::vector<int>{1}), other_count);
     EXPECT_EQ(masks.EligibleCount(std::vector<int>{1, 0}), any_count);
-    std::sort(ids.begin(), ids.end());
+    std::ranges::sort(ids);
     return ids;
   }
 

@@ -175,7 +175,7 @@ class SegmentFilesTest : public ::testing::Test {
          std::filesystem::directory_iterator(segments_path())) {
       files.push_back(entry.path().filename());
     }
-    std::sort(files.begin(), files.end());
+    std::ranges::sort(files);
     return files;
   }
   std::string ReadAll(const std::string& name) const {

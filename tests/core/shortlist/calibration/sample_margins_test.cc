@@ -100,7 +100,7 @@ TEST_F(SampleMarginsTest, AboutSoManyKeysAreExpectedAbove) {
     means().ScoreLists(sample_->Query(q), scores);
     std::vector<std::size_t> order(scores.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+    std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
       return scores[a] > scores[b];
     });
     std::vector<float> best(scores.size(), -1e9f);
@@ -236,7 +236,7 @@ TEST_F(SampleMarginsTest, RecallHoldsOnOtherQueries) {
       visited += stats.visited_list_count;
       const auto expected = RowsOf(exact.top().Sorted());
       for (const RowIndex row : RowsOf(quick.top().Sorted())) {
-        found += std::count(expected.begin(), expected.end(), row);
+        found += std::ranges::count(expected, row);
       }
     }
     EXPECT_GE(static_cast<double>(found) / (kQueries * kNeighbours),

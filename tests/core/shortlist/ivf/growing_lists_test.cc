@@ -121,7 +121,7 @@ class GrowingListsTest : public ::testing::Test {
         }
       }
       if (!excluded.contains(row) &&
-          std::find(lists.begin(), lists.end(), nearest) != lists.end()) {
+          std::ranges::find(lists, nearest) != lists.end()) {
         rows.insert(row);
       }
     }
@@ -136,8 +136,8 @@ class GrowingListsTest : public ::testing::Test {
     for (const std::int32_t list : lists) {
       scores[list] = -std::numeric_limits<float>::infinity();
     }
-    return static_cast<std::int32_t>(
-        std::max_element(scores.begin(), scores.end()) - scores.begin());
+    return static_cast<std::int32_t>(std::ranges::max_element(scores) -
+                                     scores.begin());
   }
   // Returns rows whose keys are near to old keys of a list.
   std::unique_ptr<FlatIndex> KeysLike(std::int32_t list,

@@ -97,7 +97,7 @@ class LearningIndexTest : public ::testing::Test {
           std::inner_product(key.begin(), key.end(), vector.begin(), 0.0) /
           temperature);
     }
-    const double max = *std::max_element(logits.begin(), logits.end());
+    const double max = *std::ranges::max_element(logits);
     double sum = 0;
     for (const double logit : logits) sum += std::exp(logit - max);
     const SoftmaxPartition& found = state.partition();

@@ -77,7 +77,7 @@ class MaskedScanTest : public ::testing::Test {
       }
       scored.emplace_back(-dot, row);
     }
-    std::sort(scored.begin(), scored.end());
+    std::ranges::sort(scored);
     std::vector<RowIndex> rows;
     for (const auto& [_, row] : scored) rows.push_back(row);
     return rows;
@@ -148,9 +148,9 @@ class MaskedScanTest : public ::testing::Test {
     std::vector<RowIndex> all(kRows);
     for (RowIndex row = 0; row < kRows; ++row) all[row] = row;
     std::vector<RowIndex> rows = SlowTwin(QueryOf(0), all);
-    if (!nearest) std::reverse(rows.begin(), rows.end());
+    if (!nearest) std::ranges::reverse(rows);
     rows.resize(count);
-    std::sort(rows.begin(), rows.end());
+    std::ranges::sort(rows);
     return rows;
   }
 

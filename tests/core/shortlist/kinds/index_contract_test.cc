@@ -298,7 +298,7 @@ std::vector<RowIndex> SlowTwin(const KeyTable& table,
     }
     scored.emplace_back(-dot, row);
   }
-  std::sort(scored.begin(), scored.end());
+  std::ranges::sort(scored);
   std::vector<RowIndex> rows;
   for (const auto& [_, row] : scored) rows.push_back(row);
   return rows;

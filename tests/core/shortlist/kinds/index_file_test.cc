@@ -212,7 +212,7 @@ TEST_F(IndexFileTest, WhatIsNoTrainingIsRefused) {
   EXPECT_OK(Loaded(Damaged([](IvfTraining&, ListMeans&) {})));
   // If no list was learned from a key, no list can take a key.
   expect_refused([](IvfTraining&, ListMeans& means) {
-    std::fill(means.reaches.begin(), means.reaches.end(), -1.0f);
+    std::ranges::fill(means.reaches, -1.0f);
   });
   expect_refused([](IvfTraining&, ListMeans& means) {
     means.reaches.clear();

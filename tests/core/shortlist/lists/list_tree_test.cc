@@ -112,7 +112,7 @@ TEST(ListTreeTest, PlacesAreAnOrder) {
   const std::vector<std::int64_t> counts = {1, 2, 3, 4, 5};
   const ListTree tree({means.data(), 5, 1}, counts);
   std::vector<std::int32_t> places = tree.places();
-  std::sort(places.begin(), places.end());
+  std::ranges::sort(places);
   EXPECT_THAT(places, ElementsAre(0, 1, 2, 3, 4));
   EXPECT_THAT(tree.Cut(5), ElementsAre(0, 1, 2, 3, 4, 5));
   EXPECT_THAT(tree.Cut(1), ElementsAre(0, 5));
@@ -134,7 +134,7 @@ TEST(ListTreeTest, PlacesAreAnOrderWhateverRoundingDoes) {
     for (float& component : means) component = 2000 + normal(random);
     const ListTree tree({means.data(), kLists, kDim}, counts);
     std::vector<std::int32_t> places = tree.places();
-    std::sort(places.begin(), places.end());
+    std::ranges::sort(places);
     std::vector<std::int32_t> all(kLists);
     std::iota(all.begin(), all.end(), 0);
     EXPECT_EQ(places, all) << seed;
@@ -156,7 +156,7 @@ TEST(ListTreeTest, TakesOneListAndEmptyOnesAndHugeMeans) {
   for (std::int64_t count = 1; count <= 6; ++count) {
     const std::vector<std::int32_t> begins = tree.Cut(count);
     EXPECT_EQ(begins.size(), static_cast<std::size_t>(count + 1));
-    EXPECT_TRUE(std::is_sorted(begins.begin(), begins.end()));
+    EXPECT_TRUE(std::ranges::is_sorted(begins));
     EXPECT_EQ(std::set(begins.begin(), begins.end()).size(), begins.size());
   }
 }

@@ -171,7 +171,7 @@ TEST(KeyGroupsTest, NearKeysWeighWhatTheySay) {
   const std::vector<double> weights = c.Weights();
   std::vector<std::size_t> order(kRows);
   std::iota(order.begin(), order.end(), 0);
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+  std::ranges::sort(order, [&](std::size_t a, std::size_t b) {
     return c.logits[a] > c.logits[b];
   });
   for (std::size_t i = 0; i < kKnown; ++i) {
@@ -187,7 +187,7 @@ TEST(KeyGroupsTest, NearKeysWeighWhatTheySay) {
     errors.push_back(
         std::abs(std::log(weights[order[i]]) - c.logits[order[i]]));
   }
-  std::sort(errors.begin(), errors.end());
+  std::ranges::sort(errors);
   EXPECT_LT(errors[errors.size() / 2], 0.01);
 }
 

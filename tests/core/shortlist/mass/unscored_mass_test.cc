@@ -132,7 +132,7 @@ struct Case {
     lists.means->ScoreLists(scan.query, scores);
     std::vector<std::int32_t> order(kLists);
     std::iota(order.begin(), order.end(), 0);
-    std::sort(order.begin(), order.end(), [&](std::int32_t a, std::int32_t b) {
+    std::ranges::sort(order, [&](std::int32_t a, std::int32_t b) {
       return scores[a] > scores[b];
     });
     for (std::int64_t i = 0; i < kLists; ++i) {

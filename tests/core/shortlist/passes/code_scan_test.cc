@@ -262,7 +262,7 @@ TEST_P(CodeScanTest, AStatedPrecisionHolds) {
     }
     // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
     EXPECT_GE(covered, 19) << temperature;
-    std::sort(errors.begin(), errors.end());
+    std::ranges::sort(errors);
     EXPECT_LE(errors[kQueries * 95 / 100], 0.02) << temperature;
     EXPECT_LE(errors.back(), 0.1) << temperature;
   }
@@ -286,7 +286,7 @@ TEST_P(CodeScanTest, AFinePrecisionHolds) {
                 0.0002)
           << temperature;
     }
-    std::sort(errors.begin(), errors.end());
+    std::ranges::sort(errors);
     EXPECT_LE(errors[kQueries * 95 / 100], 0.0002) << temperature;
   }
 }
@@ -343,7 +343,7 @@ PassTally TallyOf(const Data& data, double temperature,
       tally.square += deviation * deviation;
     }
   }
-  std::sort(tally.errors.begin(), tally.errors.end());
+  std::ranges::sort(tally.errors);
   return tally;
 }
 

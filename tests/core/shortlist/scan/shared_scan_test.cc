@@ -211,7 +211,7 @@ TEST_P(SharedScanTest, AgreesWithDoubles) {
     EXPECT_NEAR(*states[q].partition().LogPartition(), exact.log_partition,
                 exp_error);
     std::vector<double> best = exact.logits;
-    std::sort(best.begin(), best.end(), std::greater<>());
+    std::ranges::sort(best, std::greater<>());
     const auto top = states[q].top().Sorted();
     ASSERT_EQ(top.size(), kK);
     for (std::size_t i = 0; i < kK; ++i) {

@@ -373,8 +373,7 @@ TEST(LogTailTest, WritesAreVisitedInOrder) {
   std::vector<std::size_t> found;
   const auto visit = [&](std::size_t begin, absl::string_view payload) {
     begins.push_back(begin);
-    found.push_back(static_cast<std::size_t>(
-        std::count(payload.begin(), payload.end(), 'x')));
+    found.push_back(static_cast<std::size_t>(std::ranges::count(payload, 'x')));
     return found.size() < 3;
   };
   // The third write stops the iteration, so the end is at its beginning.

@@ -56,7 +56,7 @@ class StoreTest : public ::testing::Test {
       names.push_back(
           std::filesystem::relative(entry.path(), Path("models")).string());
     }
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     return names;
   }
 
