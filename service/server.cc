@@ -38,7 +38,9 @@ constexpr int kMaxWritesOfCaller = 16;
 constexpr int kSweepThreadCount = 4;
 constexpr int kMaxSweepsOfCatalog = 2;
 constexpr int kMaxSweepsOfCaller = 3;
-constexpr int kReadThreadCount = 2;
+// A listing with a filter looks at all items too.
+constexpr int kReadThreadCount = 4;
+constexpr int kMaxReadsOfCaller = 3;
 constexpr int kLongWorkThreadCount = 2;
 // Number of catalogs named in a warning about several.
 constexpr std::size_t kNamedCatalogs = 3;
@@ -106,7 +108,8 @@ Server::Server(const Options& options, CatalogSet* catalogs,
                   {.name = "sweep", .share = Share::kLow}),
       read_pool_({.thread_count = kReadThreadCount,
                   .max_waiting_count = options.max_waiting_count,
-                  .refuses_late = true},
+                  .refuses_late = true,
+                  .max_turns_of_caller = kMaxReadsOfCaller},
                  {.name = "read"}),
       // No lateness check: works take from milliseconds to minutes, so a mean
       // predicts nothing.

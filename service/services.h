@@ -21,7 +21,7 @@ struct WorkerPools {
   WorkerPool* attend = nullptr;  // queries: as many threads as cores
   WorkerPool* write = nullptr;   // writes: mostly waiting for the disk
   WorkerPool* sweep = nullptr;   // deletes by filter: reading all items
-  WorkerPool* read = nullptr;    // descriptions and reads of items
+  WorkerPool* read = nullptr;    // descriptions, and reads and lists of items
   // Work that takes seconds to minutes: creating, verifying and restoring
   // snapshots.
   WorkerPool* long_work = nullptr;

@@ -171,8 +171,8 @@ Json ErrorsOf(const Way& way, std::int64_t query_count,
   }
   std::ranges::sort(errors);
   const auto last = static_cast<double>(errors.size() - 1);
-  return {{"median", errors[.5 * last]},
-          {"95", errors[std::ceil(.95 * last)]},
+  return {{"median", errors[static_cast<std::size_t>(.5 * last)]},
+          {"95", errors[static_cast<std::size_t>(std::ceil(.95 * last))]},
           {"worst", errors.back()},
           {"covered",
            static_cast<double>(covered) / static_cast<double>(errors.size())}};

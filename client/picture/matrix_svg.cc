@@ -102,8 +102,8 @@ class MatrixLayout {
         end = first + 1;
         while (end < columns_.size() && LevelAt(p, row, end) == level) ++end;
         const Point corner = CornerOf(grid, row, first);
-        absl::StrAppend(&paths[static_cast<std::size_t>(level)], "M",
-                        Px(corner.x), " ", Px(corner.y + cell_ / 2), "h",
+        absl::StrAppend(&paths[level], "M", Px(corner.x), " ",
+                        Px(corner.y + cell_ / 2), "h",
                         Px(static_cast<double>(end - first) * cell_));
       }
     }

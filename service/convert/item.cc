@@ -126,10 +126,9 @@ void AttributesToProto(
     google::protobuf::Map<std::string, v1::AttributeValue>* wire) {
   if (!mask.any_attributes) return;
   for (const auto& [position, value] : attributes) {
-    const auto index = static_cast<std::size_t>(position);
-    // An item may have attributes that were added after the mask was made.
-    if (index >= mask.attributes.size() || !mask.attributes[index]) continue;
-    std::visit(AttributeWriter{&(*wire)[schema.attributes[index].name]}, value);
+    if (!mask.Reads(position)) continue;
+    std::visit(AttributeWriter{&(*wire)[schema.attributes[position].name]},
+               value);
   }
 }
 

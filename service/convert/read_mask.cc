@@ -15,7 +15,8 @@ void ReadAllKeys(const CatalogSchema& schema, ReadMask& mask) {
 
 void ReadAllAttributes(const CatalogSchema& schema, ReadMask& mask) {
   mask.attributes.assign(schema.attributes.size(), true);
-  mask.any_attributes = !mask.attributes.empty();
+  mask.all_attributes = true;
+  mask.any_attributes = true;
 }
 
 // InvalidArgument about the path, without its position.
@@ -83,6 +84,7 @@ std::string CanonicalText(const ReadMask& mask) {
   std::string text =
       absl::StrCat(mask.value ? "v" : "", mask.opaque_value ? "o" : "");
   if (mask.keys.any()) absl::StrAppend(&text, "k", mask.keys.to_string());
+  if (mask.all_attributes) return absl::StrCat(text, "a*");
   for (std::size_t i = 0; i < mask.attributes.size(); ++i) {
     if (mask.attributes[i]) absl::StrAppend(&text, "a", i);
   }

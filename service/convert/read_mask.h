@@ -5,6 +5,7 @@
 #include <google/protobuf/field_mask.pb.h>
 
 #include <bitset>
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -18,9 +19,16 @@ struct ReadMask {
   bool value = false;
   bool opaque_value = false;
   std::vector<bool> attributes;  // one entry per attribute of the schema
+  // All are, including those that are added to the schema later.
+  bool all_attributes = false;
 
-  // True if some attribute is read.
+  // False if no attribute is read.
   bool any_attributes = false;
+
+  bool Reads(std::size_t attribute) const {
+    return all_attributes ||
+           (attribute < attributes.size() && attributes[attribute]);
+  }
 
   static ReadMask All(const CatalogSchema& schema);
 };
@@ -32,7 +40,8 @@ struct ReadMask {
 absl::StatusOr<ReadMask> ReadMaskFromProto(
     const google::protobuf::FieldMask& wire, const CatalogSchema& schema);
 
-// Returns the same text for all masks that select the same parts.
+// Returns the same text for masks of the same parts, also when attributes are
+// added. A mask that names every attribute is another one than that of all.
 std::string CanonicalText(const ReadMask& mask);
 
 }  // namespace attendant

@@ -136,6 +136,9 @@ absl::StatusOr<AttributeSchema> AttributeFromProto(
 absl::Status AddAttributes(
     const google::protobuf::RepeatedPtrField<v1::AttributeField>& wire,
     CatalogSchema& schema) {
+  // Checked before they are compared with each other.
+  ATTENDANT_RETURN_IF_ERROR(
+      CheckCount(wire.size(), 0, kMaxAttributes, "new_attributes"));
   for (int i = 0; i < wire.size(); ++i) {
     const std::string path = absl::StrCat("new_attributes[", i, "]");
     ATTENDANT_ASSIGN_OR_RETURN(AttributeSchema added,
@@ -154,9 +157,11 @@ absl::Status AddAttributes(
                                        "' is declared"));
     }
   }
-  return CheckCount(static_cast<std::int64_t>(schema.attributes.size()), 0,
-                    kMaxAttributes, "new_attributes",
-                    " attributes of the catalog");
+  const std::size_t count = schema.attributes.size();
+  if (count <= kMaxAttributes) return absl::OkStatus();
+  return OverLimit("new_attributes",
+                   absl::StrCat(count, " with those of the catalog"),
+                   absl::StrCat("at most ", kMaxAttributes));
 }
 
 }  // namespace

@@ -19,9 +19,10 @@ constexpr std::size_t kChecksumBytes = 17;  // 16 hex digits and a line feed
 
 // The number is the version of the format.
 constexpr absl::string_view kStatePrefix = "s2\n";
-constexpr absl::string_view kPagePrefix = "p2\n";
+constexpr absl::string_view kPagePrefix = "p3\n";
 
-// Detects tokens that were cut or altered.
+// Detects tokens that were cut or altered, and stands for a listing in those of
+// its pages.
 std::string Checksum(absl::string_view bytes) {
   return absl::StrCat(
       absl::Hex(XXH3_64bits(bytes.data(), bytes.size()), absl::kZeroPad16),
@@ -82,7 +83,7 @@ absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
 }
 
 std::string PageToken(absl::string_view listing, absl::string_view after) {
-  return Seal(kPagePrefix, absl::StrCat(listing, "\n", after));
+  return Seal(kPagePrefix, absl::StrCat(Checksum(listing), after));
 }
 
 absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
@@ -95,8 +96,7 @@ absl::StatusOr<std::string> ParsePageToken(absl::string_view token,
     return InvalidField("page_token", "an unknown token", kWant);
   }
   absl::string_view rest = *content;
-  if (!absl::ConsumePrefix(&rest, absl::StrCat(listing, "\n")) ||
-      rest.empty()) {
+  if (!absl::ConsumePrefix(&rest, Checksum(listing)) || rest.empty()) {
     return InvalidField("page_token", "the token of another request", kWant);
   }
   return std::string(rest);

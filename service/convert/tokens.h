@@ -25,8 +25,8 @@ absl::StatusOr<CatalogState> ParseStateToken(absl::string_view token,
                                              absl::string_view field);
 
 // Returns the token for the page that begins after the entry `after` of
-// `listing`. `listing` is a text without line breaks that distinguishes
-// requests whose pages must not be mixed.
+// `listing`, any bytes that distinguish requests whose pages must not be mixed.
+// The token holds a hash of them.
 std::string PageToken(absl::string_view listing, absl::string_view after);
 
 // Returns the `after` of a token, or "" for an empty token. InvalidArgument

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -7,7 +8,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/base/status.h"
-#include "core/catalog/segments/mask.h"
 #include "core/catalog/segments/matching.h"
 #include "service/calls/grpc_status.h"
 #include "service/calls/page.h"
@@ -79,12 +79,32 @@ absl::StatusOr<ReadMask> ItemMask(const Request& request,
 // Returns what all pages of a listing have in common.
 std::string ListingOf(const v1::ListItemsRequest& request,
                       const Snapshot& snapshot, const ReadMask& mask) {
-  // A mask of everything still is one when attributes are added.
-  return absl::StrCat("items ", snapshot.catalog_uid, " ",
-                      request.has_read_mask() ? CanonicalText(mask) : "*", " ",
-                      request.filter(), " ",
+  return absl::StrCat("items ", snapshot.catalog_uid, " ", CanonicalText(mask),
+                      " ", request.filter(), " ",
                       request.filter_expression().SerializeAsString());
 }
+
+// Fills in items of the store, which may be newer than the snapshot.
+class ItemWriter {
+ public:
+  ItemWriter(const LiveCatalog& catalog, const Snapshot& snapshot,
+             ReadMask mask)
+      : catalog_(catalog), schema_(snapshot.schema), mask_(std::move(mask)) {}
+
+  void Write(const StoredItem& item, v1::Item* wire) {
+    // No item has an attribute before the catalog's newest snapshot has it.
+    if (!item.attributes.empty() &&
+        item.attributes.back().first >= std::ssize(schema_->attributes)) {
+      schema_ = catalog_.snapshot()->schema;
+    }
+    ItemToProto(item, *schema_, mask_, wire);
+  }
+
+ private:
+  const LiveCatalog& catalog_;
+  std::shared_ptr<const CatalogSchema> schema_;
+  const ReadMask mask_;
+};
 
 // The state token of a reply that reads items: an item may come from a write
 // that is stored but not in a snapshot yet.
@@ -148,16 +168,17 @@ absl::Status BatchGetItems(Backend& backend,
   ATTENDANT_RETURN_IF_ERROR(
       CheckCount(request.ids_size(), 1, backend.limits.batch, "ids"));
   const auto snapshot = catalog->snapshot();
-  ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
+  ATTENDANT_ASSIGN_OR_RETURN(ReadMask mask,
                              ItemMask(request, *snapshot->schema));
   ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   const std::vector<std::string> ids(request.ids().begin(),
                                      request.ids().end());
+  ItemWriter writer(*catalog, *snapshot, std::move(mask));
   ReadState state(*snapshot, *response);
   auto bytes = static_cast<std::int64_t>(response->ByteSizeLong());
   return catalog->VisitStored(ids, [&](const StoredItem& item) {
     v1::Item* wire = response->add_items();
-    ItemToProto(item, *snapshot->schema, mask, wire);
+    writer.Write(item, wire);
     state.Saw(item);
     bytes += static_cast<std::int64_t>(wire->ByteSizeLong());
     if (bytes > backend.max_message_bytes) {
@@ -176,7 +197,7 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
   ATTENDANT_ASSIGN_OR_RETURN(const int page_size,
                              PageSize(request.page_size()));
   const auto snapshot = catalog->snapshot();
-  ATTENDANT_ASSIGN_OR_RETURN(const ReadMask mask,
+  ATTENDANT_ASSIGN_OR_RETURN(ReadMask mask,
                              ItemMask(request, *snapshot->schema));
   ATTENDANT_ASSIGN_OR_RETURN(
       const std::optional<Filter> filter,
@@ -184,12 +205,13 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
   const std::string listing = ListingOf(request, *snapshot, mask);
   ATTENDANT_ASSIGN_OR_RETURN(std::string after,
                              ParsePageToken(request.page_token(), listing));
+  ItemWriter writer(*catalog, *snapshot, std::move(mask));
   ReadState state(*snapshot, *response);
   PageRoom room(page_size, backend.max_message_bytes, *response);
-  absl::Status interrupted;
+  absl::Status status;
   const auto take = [&](const StoredItem& item) {
     v1::Item* wire = response->add_items();
-    ItemToProto(item, *snapshot->schema, mask, wire);
+    writer.Write(item, wire);
     // One more item than fits means that there is a next page.
     if (!room.Takes(*wire)) {
       response->mutable_items()->RemoveLast();
@@ -198,8 +220,8 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
     }
     after = item.id;
     state.Saw(item);
-    interrupted = interrupt.Check();
-    return interrupted.ok();
+    status = interrupt.Check();
+    return status.ok();
   };
   if (!filter.has_value()) {
     response->set_total_count(snapshot->item_count());
@@ -212,19 +234,19 @@ absl::Status ListItems(Backend& backend, const v1::ListItemsRequest& request,
     response->set_total_count(page.total_count);
     ATTENDANT_RETURN_IF_ERROR(
         catalog->VisitExisting(page.ids, [&](const StoredItem& item) {
-          if (item.sequence > snapshot->sequence) {
-            const auto matches = Matches(*filter, *snapshot->schema, item);
-            interrupted = matches.status();
-            if (!matches.ok() || !*matches) return matches.ok();
-          }
-          return take(item);
+          if (item.sequence <= snapshot->sequence) return take(item);
+          const auto matches =
+              Matches(*filter, *snapshot->schema, item, interrupt);
+          status = matches.status();
+          if (!matches.ok()) return false;
+          return !*matches || take(item);
         }));
     // Some may be gone, so that all the others had room.
     if (response->next_page_token().empty() && page.ids.size() == most) {
       response->set_next_page_token(PageToken(listing, page.ids.back()));
     }
   }
-  ATTENDANT_RETURN_IF_ERROR(interrupted);
+  ATTENDANT_RETURN_IF_ERROR(status);
   // No page can get past such an item, so the error names it.
   if (response->items_size() == 1 &&
       static_cast<std::int64_t>(response->ByteSizeLong()) >

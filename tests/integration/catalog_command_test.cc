@@ -139,7 +139,7 @@ TEST_F(AttendantCommandTest, CreatingOtherwiseTellsWhatIsThere) {
       Run({"catalog", "create", "points", "--key-field", "key:4"});
   EXPECT_EQ(other.exit_status, 1);
   EXPECT_THAT(other.err,
-              HasSubstr("; it was made as by --key-field key:2:cosine "
+              HasSubstr("; it is as made by --key-field key:2:cosine "
                         "--value-dim 3 --attribute name:string\n"));
   // An alias's catalog has nothing to do with it.
   RunText({"alias", "set", "shop", "points"});
@@ -202,7 +202,7 @@ TEST_F(AttendantCommandTest, AttributesAreAddedByAFlag) {
   EXPECT_THAT(Run({"items", "list", "points", "--filter", "price > 1",
                    "--page-size", "1"})
                   .err,
-              HasSubstr("2 items match; for the next page --page-token "));
+              HasSubstr("2 items match; for the next page add --page-token "));
   EXPECT_EQ(RunText({"items", "list", "points", "--filter", "sold > 1"}),
             "No item matches.\n");
   const std::string path = files_ / "dear.jsonl";

@@ -169,7 +169,7 @@ TEST_F(AttendantCommandTest, ColumnsOfACsvFileAreLeftOutByName) {
   EXPECT_THAT(
       undeclared.err,
       HasSubstr("a.csv: the catalog declares no attribute colour, size; "
-                "it declares name (string). `catalog update CATALOG "
+                "it declares name (string). `attendant catalog update CATALOG "
                 "--attribute NAME:TYPE` declares another; to leave the "
                 "others out: --columns name\n"));
   EXPECT_THAT(import({"--columns", "name,nme"}).err,

@@ -232,7 +232,7 @@ absl::Status WithSchemaThere(const absl::Status& status,
   get.set_name(name);
   const auto found = client.GetCatalog(get);
   if (!found.ok()) return status;
-  return WithHint(status, absl::StrCat("it was made as by ",
+  return WithHint(status, absl::StrCat("it is as made by ",
                                        SchemaFlags(found->catalog().schema())));
 }
 
@@ -248,8 +248,8 @@ absl::Status CreateCatalog(const CreateFlags& flags, const Context& context) {
       *response,
       absl::StrCat(response->created()
                        ? "Created.\n\n"
-                       : "It was there already with the same schema, and keeps "
-                         "its defaults and text encoders.\n\n",
+                       : "It was there already, and keeps its attributes, "
+                         "defaults and text encoders.\n\n",
                    DescribeCatalog(response->catalog(), context.style)),
       context);
 }
@@ -311,8 +311,9 @@ void AddCatalogCreateCommand(CLI::App& catalog, Context& context) {
       "  attendant catalog create shop --from fit/events --from fit/text\n"
       "  attendant catalog create photos --key-field image:512:cosine \\\n"
       "      --attribute title:string --temperature image=0.07\n\n"
-      "Creating a catalog again with the same schema succeeds and changes\n"
-      "nothing, defaults and text encoders included.");
+      "Creating a catalog again with the same schema, or with some of its\n"
+      "attributes, succeeds and changes nothing, defaults and text encoders\n"
+      "included.");
   create->final_callback([flags, key_field, from, &context] {
     if (key_field->empty() && from->empty()) {
       throw CLI::RequiredError("--key-field or --from");

@@ -176,7 +176,7 @@ void AddCatalogUpdateCommand(CLI::App& catalog, Context& context) {
           flags->field.empty()
               ? "FIELD with what changes of it, or --attribute"
               : "--temperature, --combine, --index, --model, --keys-on-disk or "
-                "--from");
+                "--from (an --attribute alone goes without FIELD)");
     }
     if (changes_field && flags->field.empty()) {
       throw CLI::RequiredError("FIELD");

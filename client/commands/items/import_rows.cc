@@ -108,7 +108,8 @@ absl::Status CheckHeader(const std::string& path,
       absl::StrCat(
           "the catalog declares no attribute ", absl::StrJoin(unknown, ", "),
           "; ", DeclaredAttributes(schema),
-          ". `catalog update CATALOG --attribute NAME:TYPE` declares another",
+          ". `attendant catalog update CATALOG --attribute NAME:TYPE` declares "
+          "another",
           known.empty() ? ""
                         : absl::StrCat("; to leave the others out: --columns ",
                                        absl::StrJoin(known, ","))));

@@ -133,7 +133,10 @@ absl::StatusOr<v1::AttributeValue> AttributeFrom(
     const nlohmann::json& value) {
   const v1::AttributeField* const field = FindAttribute(schema, name);
   if (field == nullptr) {
-    return absl::InvalidArgumentError("the catalog declares no such attribute");
+    return absl::InvalidArgumentError(
+        "the catalog declares no such attribute (`attendant catalog update "
+        "CATALOG "
+        "--attribute NAME:TYPE` declares another)");
   }
   if (!value.is_object()) return ToAttribute(value, field->type());
   v1::AttributeValue attribute;

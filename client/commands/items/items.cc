@@ -125,14 +125,12 @@ class ItemPrinter {
     } else if (!next_page_token.empty()) {
       Note(absl::StrCat(CountOf(total_count_, "item"),
                         is_filtered_ ? " match" : "",
-                        "; for the next page --page-token ", next_page_token,
-                        ", for all --all."));
-    } else if (item_count_ == 0 && is_filtered_) {
-      Print("No item matches.\n");
-    } else if (item_count_ == 0) {
-      Print(
-          "There are no items. `attendant items import --help` says how to "
-          "store some.\n");
+                        "; for the next page add --page-token ",
+                        next_page_token, ", for all --all."));
+    } else if (item_count_ == 0 && total_count_ == 0) {
+      Print(is_filtered_ ? "No item matches.\n"
+                         : "There are no items. `attendant items import "
+                           "--help` says how to store some.\n");
     }
   }
 

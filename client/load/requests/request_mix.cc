@@ -63,11 +63,11 @@ int RequestMix::KindOf(std::int64_t index) const {
 }
 
 const std::string& RequestMix::MethodOf(int kind) const {
-  return parts_[static_cast<std::size_t>(kind)].method;
+  return parts_[kind].method;
 }
 
 grpc::ByteBuffer RequestMix::Bytes(int kind, std::int64_t index) const {
-  return parts_[static_cast<std::size_t>(kind)].make(index);
+  return parts_[kind].make(index);
 }
 
 }  // namespace attendant

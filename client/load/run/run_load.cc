@@ -100,7 +100,7 @@ v1::AttendRequest NextQuery(const RequestMix& mix, std::int64_t& index) {
   while (true) {
     const int kind = mix.KindOf(index);
     grpc::ByteBuffer bytes = mix.Bytes(kind, index++);
-    if (kinds[static_cast<std::size_t>(kind)] == kWriteKind) continue;
+    if (kinds[kind] == kWriteKind) continue;
     v1::AttendRequest query;
     grpc::GenericDeserialize<grpc::ProtoBufferReader, v1::AttendRequest>(
         &bytes, &query);
@@ -169,7 +169,7 @@ Traffic TrafficOf(const RequestMix& mix, WireSender& sender,
                      std::int64_t index, Traffic::Done done) {
     const int kind = mix.KindOf(index);
     grpc::ByteBuffer request = mix.Bytes(kind, index);
-    if (writes[static_cast<std::size_t>(kind)] || checker == nullptr) {
+    if (writes[kind] || checker == nullptr) {
       sender.Send(
           mix.MethodOf(kind), request,
           [done = std::move(done)](const absl::Status& status,

@@ -90,8 +90,7 @@ void Recorder::Answer(int kind, int slice, const absl::Status& status,
   if (slice == kWarmup) return;
   last_answer_ = now;
   result_.total.Add(status.code(), latency_ns);
-  result_.kinds[static_cast<std::size_t>(kind)].second.Add(status.code(),
-                                                           latency_ns);
+  result_.kinds[kind].second.Add(status.code(), latency_ns);
   if (!result_.slices.empty()) {
     result_.slices[slice].tally.Add(status.code(), latency_ns);
   }

@@ -34,10 +34,11 @@ std::shared_ptr<grpc::Channel> MakeChannel(
   arguments.SetMaxReceiveMessageSize(-1);  // the server has its own limit
   arguments.SetInt(GRPC_ARG_ENABLE_RETRIES, 0);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  // Notices the end of an outage at once. (GRPC_ARG_MIN_RECONNECT_BACKOFF_MS is
-  // no backoff: it is how long an attempt may take, which a busy server needs.)
+  // Notices at once when a server listens again.
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 100);
+  // Not GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, which is how long an attempt may
+  // take: a busy server is slow to accept one.
   return grpc::CreateCustomChannel(server, credentials, arguments);
 }
 

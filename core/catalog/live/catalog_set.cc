@@ -114,8 +114,8 @@ std::string NameOfMissing(const std::vector<Field>& asked,
 }
 
 // Describes how the requested schema differs from the existing one in parts
-// that are fixed at creation, as in "it has no attribute 'price'"; empty if it
-// does not.
+// that are fixed at creation, as in "it has no key field 'text'"; empty if it
+// does not. The existing one may have further attributes, and lack some.
 std::string FixedDifference(const CatalogSchema& there,
                             const CatalogSchema& asked) {
   if (const auto name = NameOfMissing(asked.key_fields, there.key_fields);
@@ -137,29 +137,26 @@ std::string FixedDifference(const CatalogSchema& there,
     return absl::StrCat("its values have ", there.value_dim,
                         " dimensions, not ", asked.value_dim);
   }
-  if (const auto name = NameOfMissing(asked.attributes, there.attributes);
-      !name.empty()) {
-    return absl::StrCat("it has no attribute ", name,
-                        ", which UpdateCatalog could add");
-  }
-  if (const auto name = NameOfMissing(there.attributes, asked.attributes);
-      !name.empty()) {
-    return absl::StrCat("it has an attribute ", name, " too");
-  }
-  for (std::size_t a = 0; a < there.attributes.size(); ++a) {
-    if (there.attributes[a] == asked.attributes[a]) continue;
-    return absl::StrCat("its attribute '", there.attributes[a].name,
-                        "' has another place or type");
+  for (const AttributeSchema& attribute : asked.attributes) {
+    const int position = there.AttributeIndex(attribute.name);
+    if (position < 0 || there.attributes[position] == attribute) continue;
+    return absl::StrCat("its attribute '", attribute.name, "' is ",
+                        WithArticle(there.attributes[position].type), ", not ",
+                        WithArticle(attribute.type));
   }
   return "";
 }
 
-// Returns `schema` without the attributes after those of `there`.
-CatalogSchema BeforeAdditions(CatalogSchema schema,
-                              const CatalogSchema& there) {
-  schema.attributes.resize(
-      std::min(schema.attributes.size(), there.attributes.size()));
-  return schema;
+// The error for a request to create a catalog that exists.
+absl::Status CatalogExists(absl::string_view name, absl::string_view difference,
+                           absl::string_view advice) {
+  return WithDetails(
+      StatusWithReason(
+          absl::StatusCode::kAlreadyExists,
+          absl::StrCat("catalog '", name, "' exists with another schema: ",
+                       difference, "; ", advice),
+          "CATALOG_EXISTS"),
+      {{"catalog", name}});
 }
 
 }  // namespace
@@ -338,17 +335,18 @@ absl::StatusOr<CatalogSet::Created> CatalogSet::Create(
           {{"alias", name}});
     }
     ATTENDANT_RETURN_IF_ERROR(found->second.damage);
-    const std::string difference =
-        FixedDifference(found->second.catalog->record().schema, schema);
-    if (difference.empty()) return Created{found->second.catalog, false};
-    return WithDetails(
-        StatusWithReason(
-            absl::StatusCode::kAlreadyExists,
-            absl::StrCat("catalog '", name,
-                         "' exists with another schema: ", difference,
-                         "; delete it first, or choose another name"),
-            "CATALOG_EXISTS"),
-        {{"catalog", name}});
+    const CatalogSchema there = found->second.catalog->record().schema;
+    if (const auto difference = FixedDifference(there, schema);
+        !difference.empty()) {
+      return CatalogExists(name, difference,
+                           "delete it first, or choose another name");
+    }
+    if (const auto missing = NameOfMissing(schema.attributes, there.attributes);
+        !missing.empty()) {
+      return CatalogExists(name, absl::StrCat("it has no attribute ", missing),
+                           "UpdateCatalog adds attributes");
+    }
+    return Created{found->second.catalog, false};
   }
   ATTENDANT_ASSIGN_OR_RETURN(std::vector<FieldEncoder> encoders,
                              ask_for_encoders());
@@ -449,11 +447,12 @@ absl::Status CatalogSet::Update(absl::string_view name,
   if (!uid.empty() && record.uid != uid) return NoSuchCatalog(name);
   CatalogSchema schema = wanted;
   ATTENDANT_RETURN_IF_ERROR(ValidateSchema(schema));
-  if (const std::string difference = FixedDifference(
-          record.schema, BeforeAdditions(schema, record.schema));
-      !difference.empty()) {
-    return InvalidField("schema", absl::StrCat("another one: ", difference),
-                        "what the catalog has, which is fixed at creation");
+  const std::vector<AttributeSchema>& there = record.schema.attributes;
+  if (!FixedDifference(record.schema, schema).empty() ||
+      std::ranges::mismatch(there, schema.attributes).in1 != there.end()) {
+    return InvalidField(
+        "schema", "another in what is fixed at creation",
+        "that of the catalog, with other defaults or further attributes");
   }
   ATTENDANT_RETURN_IF_ERROR(
       CheckTemperatures(schema.key_fields, record.schema.key_fields));

@@ -98,9 +98,10 @@ class CatalogSet {
 
   using Encoders = absl::StatusOr<std::vector<FieldEncoder>>;
   // Creates a catalog, or returns the existing one unchanged, encoders
-  // included, if it has the same schema; defaults (temperature, combine_kind,
-  // index_kind, keys_on_disk, model) are not compared. `encoders` is called at
-  // most once, and only if there is no such catalog yet; its error is returned.
+  // included, if it has the same schema, or further attributes, in any order;
+  // defaults (temperature, combine_kind, index_kind, keys_on_disk, model) are
+  // not compared. `encoders` is called at most once, and only if there is no
+  // such catalog yet; its error is returned.
   //
   // InvalidArgument for an invalid name, schema or encoder; AlreadyExists if
   // the schema differs or the name is an alias; ResourceExhausted beyond

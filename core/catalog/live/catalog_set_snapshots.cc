@@ -86,11 +86,10 @@ absl::StatusOr<SnapshotManifest> CatalogSet::CreateSnapshot(
     }
   }
   return snapshots().Create(
-      record, models, name, options_.clock->Now(),
-      [&](const std::string& directory) {
+      std::move(record), models, name, options_.clock->Now(),
+      [&](const std::string& directory, CatalogRecord& copied) {
         absl::Status status = catalog->Checkpoint(directory);
-        // Added meanwhile, some items may have them.
-        record.schema.attributes = catalog->record().schema.attributes;
+        copied.schema.attributes = catalog->record().schema.attributes;
         return status;
       },
       work);

@@ -11,18 +11,24 @@
 
 namespace attendant {
 
-void ForEachAllowed(const Masks& masks, const Snapshot& state,
-                    absl::FunctionRef<void(absl::string_view id)> visit) {
+absl::Status ForEachAllowed(const Masks& masks, const Snapshot& state,
+                            absl::FunctionRef<void(absl::string_view id)> visit,
+                            const Interrupt& interrupt) {
+  constexpr std::size_t kWordsBetweenChecks = 256;
   for (std::size_t s = 0; s < state.segments.size(); ++s) {
     const RowTable& rows = *state.segments[s].segment->rows;
     const std::span<const std::uint64_t> words = masks[s].allowed->words();
     for (std::size_t w = 0; w < words.size(); ++w) {
+      if (w % kWordsBetweenChecks == 0) {
+        ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+      }
       for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
         visit(rows.Id(static_cast<RowIndex>(
             64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
       }
     }
   }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<MatchingPage> FindMatchingPage(const Snapshot& state,
@@ -36,7 +42,7 @@ absl::StatusOr<MatchingPage> FindMatchingPage(const Snapshot& state,
   // A heap with the greatest id in front, once it is full.
   std::vector<absl::string_view> first;
   first.reserve(most);
-  ForEachAllowed(masks, state, [&](absl::string_view id) {
+  const auto take = [&](absl::string_view id) {
     ++page.total_count;
     if (id <= after) return;
     if (first.size() < most) {
@@ -47,19 +53,21 @@ absl::StatusOr<MatchingPage> FindMatchingPage(const Snapshot& state,
       first.back() = id;
       std::ranges::push_heap(first);
     }
-  });
+  };
+  ATTENDANT_RETURN_IF_ERROR(ForEachAllowed(masks, state, take, interrupt));
   std::ranges::sort(first);
   page.ids = {first.begin(), first.end()};
   return page;
 }
 
 absl::StatusOr<bool> Matches(const Filter& filter, const CatalogSchema& schema,
-                             const Item& item) {
+                             const Item& item, const Interrupt& interrupt) {
+  ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
   RowTable row(/*value_dim=*/0, /*capacity=*/1);
   row.Append(item.id, /*value=*/{}, item.attributes, nullptr);
   ATTENDANT_ASSIGN_OR_RETURN(
       const Bitmap passing,
-      EvaluateFilter(filter, schema, row, /*row_end=*/1, {}, Interrupt()));
+      EvaluateFilter(filter, schema, row, /*row_end=*/1, {}, interrupt));
   return passing.Test(0);
 }
 

@@ -19,8 +19,8 @@ absl::StatusOr<IdViews> MatchingIds(const Snapshot& state, const Filter& filter,
   }
   ATTENDANT_RETURN_IF_ERROR(masks.Keep(filter, interrupt));
   IdViews ids;
-  ForEachAllowed(masks, state,
-                 [&](absl::string_view id) { ids.push_back(id); });
+  const auto take = [&](absl::string_view id) { ids.push_back(id); };
+  ATTENDANT_RETURN_IF_ERROR(ForEachAllowed(masks, state, take, interrupt));
   return ids;
 }
 

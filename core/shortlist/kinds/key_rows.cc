@@ -28,9 +28,8 @@ absl::StatusOr<KeyRows> KeyRows::Make(
   lists.inverse_norms.shrink_to_fit();
   ATTENDANT_ASSIGN_OR_RETURN(
       lists.keys,
-      KeyFloats::Gather(lists.key_count(), dim, files, [&](std::int64_t p) {
-        return keys[lists.rows[static_cast<std::size_t>(p)]];
-      }));
+      KeyFloats::Gather(lists.key_count(), dim, files,
+                        [&](std::int64_t p) { return keys[lists.rows[p]]; }));
   lists.offsets = {0, lists.key_count()};
   const bool normalise = score_kind == ScoreKind::kCosine;
   lists.Summarise(lists.SumKeys(normalise, /*thread_count=*/1), seed);

@@ -122,8 +122,9 @@ class CatalogStore {
   // Returns the number of the last write; 0 if there was none.
   virtual std::int64_t sequence() const = 0;
 
-  // Reads items by this schema from now on: the one before, or that with
-  // further attributes. No item has these until then. One thread at a time.
+  // From now on, reads items by `schema`: the current one, perhaps with
+  // attributes appended. Call it before an item with these is written; one call
+  // at a time.
   virtual void AdoptSchema(std::shared_ptr<const CatalogSchema> schema) = 0;
 
   // Calls `visit` for each item in the order of ids, from the first id after

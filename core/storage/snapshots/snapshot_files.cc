@@ -199,9 +199,8 @@ absl::Status SnapshotFiles::Publish(const Draft& draft,
 }
 
 absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
-    const CatalogRecord& record, const std::vector<ModelRecord>& models,
-    absl::string_view name, absl::Time now,
-    absl::FunctionRef<absl::Status(const std::string&)> checkpoint,
+    CatalogRecord record, const std::vector<ModelRecord>& models,
+    absl::string_view name, absl::Time now, Checkpoint checkpoint,
     LongWork& work) {
   SnapshotManifest manifest;
   manifest.catalog = record.name;
@@ -215,7 +214,7 @@ absl::StatusOr<SnapshotManifest> SnapshotFiles::Create(
   const std::string database =
       absl::StrCat(draft->path(), "/", kSnapshotDatabase);
   ATTENDANT_FAIL_POINT_OR_RETURN("snapshot.before_files");
-  ATTENDANT_RETURN_IF_ERROR(checkpoint(database));
+  ATTENDANT_RETURN_IF_ERROR(checkpoint(database, record));
   ATTENDANT_RETURN_IF_ERROR(
       WriteMetadata(files, draft->path(), record, models));
   ATTENDANT_ASSIGN_OR_RETURN(const std::vector<std::string> paths,

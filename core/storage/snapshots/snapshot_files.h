@@ -109,17 +109,19 @@ class SnapshotFiles {
   // Removes what a crash left. Call before any other method.
   void RemoveLeftOvers();
 
-  // Creates a snapshot. `checkpoint` makes a database of the directory that it
-  // is given; it may change the record, which is read afterwards, except for
-  // its name and uid. `models` are those that the record names. An empty name
-  // is replaced by a free one made of the time and the last write.
-  // InvalidArgument naming "name" for an invalid name; AlreadyExists with
-  // reason SNAPSHOT_EXISTS; ResourceExhausted beyond kMaxSnapshots; DataLoss if
-  // what was copied is damaged. After an error nothing is left.
+  // Makes a database of the directory, and gives the record the attributes that
+  // its items may have by then.
+  using Checkpoint = absl::FunctionRef<absl::Status(
+      const std::string& directory, CatalogRecord& record)>;
+  // Creates a snapshot of the catalog that `record` describes; `models` are
+  // those that it names. An empty name is replaced by a free one made of the
+  // time and the last write. InvalidArgument naming "name" for an invalid name;
+  // AlreadyExists with reason SNAPSHOT_EXISTS; ResourceExhausted beyond
+  // kMaxSnapshots; DataLoss if what was copied is damaged. After an error
+  // nothing is left.
   absl::StatusOr<SnapshotManifest> Create(
-      const CatalogRecord& record, const std::vector<ModelRecord>& models,
-      absl::string_view name, absl::Time now,
-      absl::FunctionRef<absl::Status(const std::string&)> checkpoint,
+      CatalogRecord record, const std::vector<ModelRecord>& models,
+      absl::string_view name, absl::Time now, Checkpoint checkpoint,
       LongWork& work);
 
   // Lists the snapshots of one catalog, or of all if it is empty. Reads the

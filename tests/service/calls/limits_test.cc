@@ -283,10 +283,10 @@ TEST_F(LimitsTest, OpaqueValues) {
 }
 
 TEST_F(LimitsTest, CatalogsMadeAndRestored) {
-  const auto create = [&](const std::string& name) {
+  const auto create = [&](const std::string& name, int dimension = 2) {
     return Create(Parse<v1::CreateCatalogRequest>(
-        absl::StrCat("name: '", name,
-                     "' schema { key_fields { name: 'k' dimension: 2 } }")));
+        absl::StrCat("name: '", name, "' schema { key_fields { name: 'k' ",
+                     "dimension: ", dimension, " } }")));
   };
   const std::string over = "there are 2 catalogs, the most allowed";
   ASSERT_TRUE(create("second").ok());
@@ -294,7 +294,7 @@ TEST_F(LimitsTest, CatalogsMadeAndRestored) {
   // An existing catalog takes no new place: it is returned, or refused for
   // another reason.
   EXPECT_TRUE(create("second").ok());
-  EXPECT_EQ(create("shop").error_code(), grpc::StatusCode::ALREADY_EXISTS);
+  EXPECT_EQ(create("shop", 3).error_code(), grpc::StatusCode::ALREADY_EXISTS);
 
   LongWork work((Interrupt()));
   ASSERT_OK(catalogs_->CreateSnapshot("second", "s", work));

@@ -164,7 +164,15 @@ TEST_F(ServerTest, AttributesThatCanNotBeAddedAreNamed) {
     absl::StrAppend(&many, "new_attributes { name: 'a", i,
                     "' type: ATTRIBUTE_TYPE_BOOL } ");
   }
-  refuse(many, "new_attributes", "got 257 attributes of the catalog",
+  refuse(many, "new_attributes",
+         "got 257 with those of the catalog, want at most 256",
+         grpc::StatusCode::RESOURCE_EXHAUSTED);
+  // Counted before they are compared, however few are new.
+  std::string same;
+  for (int i = 0; i < 257; ++i) {
+    same += "new_attributes { name: 'price' type: ATTRIBUTE_TYPE_DOUBLE } ";
+  }
+  refuse(same, "new_attributes", "got 257, want 0 to 256",
          grpc::StatusCode::RESOURCE_EXHAUSTED);
   EXPECT_EQ(Describe("shop").schema().attributes_size(), 2);
 }

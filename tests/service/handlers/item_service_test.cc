@@ -1,5 +1,6 @@
 // Items over gRPC: rewritten, and listed in pages.
 #include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -7,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
 #include "core/base/clock.h"
 #include "tests/service/rpc_details.h"
 #include "tests/service/server_fixture.h"
@@ -140,6 +143,83 @@ TEST_F(ServerTest, ListedItemsMatchWhileOthersWrite) {
   EXPECT_GT(count, 0);
 }
 
+// A conditional write would remove an attribute that a read with the item's
+// sequence has left out.
+TEST_F(ServerTest, ItemsComeWithTheAttributesOfTheirSequence) {
+  CreateShop();
+  constexpr int kAdded = 100;
+  std::atomic<bool> done = false;
+  std::thread writer([&] {
+    for (int i = 0; i < kAdded; ++i) {
+      v1::UpdateCatalogRequest add;
+      add.set_name("shop");
+      v1::AttributeField& attribute = *add.add_new_attributes();
+      attribute.set_name(absl::StrCat("a", i));
+      attribute.set_type(v1::ATTRIBUTE_TYPE_BOOL);
+      EXPECT_TRUE(UpdateCatalog(add).ok());
+      auto update = Parse<v1::BatchUpdateItemsRequest>(
+          "catalog: 'shop' items { id: 'a' }");
+      (*update.mutable_items(0)->mutable_attributes())[attribute.name()]
+          .set_bool_value(true);
+      grpc::ClientContext context;
+      v1::BatchUpdateItemsResponse response;
+      EXPECT_TRUE(
+          item_stub_->BatchUpdateItems(&context, update, &response).ok());
+    }
+    done = true;
+  });
+  const absl::Cleanup join = [&writer] { writer.join(); };
+  // All items match this filter, which takes a while to say so: between the
+  // schema that a list begins with and the items that it reads.
+  auto list = Parse<v1::ListItemsRequest>("catalog: 'shop' page_size: 1");
+  auto& any = *list.mutable_filter_expression()->mutable_any_of();
+  for (int i = 0; i < 20; ++i) {
+    auto& none = *any.add_filters()->mutable_negation()->mutable_membership();
+    none.set_attribute("price");
+    for (int value = 100; value < 1100; ++value) {
+      none.add_values()->set_double_value(value);
+    }
+  }
+  const auto get = Parse<v1::BatchGetItemsRequest>(
+      "catalog: 'shop' ids: 'a' read_mask { paths: 'attributes' }");
+  while (!done) {
+    v1::ListItemsResponse page;
+    EXPECT_TRUE(List(list, &page).ok());
+    grpc::ClientContext context;
+    v1::BatchGetItemsResponse got;
+    EXPECT_TRUE(item_stub_->BatchGetItems(&context, get, &got).ok());
+    for (const auto* items : {&page.items(), &got.items()}) {
+      ASSERT_EQ(items->size(), 1);
+      // Two at first, and one more of each later write.
+      EXPECT_EQ(items->Get(0).attributes_size(), 1 + items->Get(0).sequence());
+    }
+  }
+}
+
+TEST_F(ServerTest, AListingGoesOnWhenAttributesAreAdded) {
+  CreateShop();
+  for (const char* mask :
+       {"", "read_mask { paths: 'attributes' }", "read_mask { paths: '*' }"}) {
+    SCOPED_TRACE(mask);
+    v1::ListItemsRequest request;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
+        absl::StrCat("catalog: 'shop' page_size: 2 ", mask), &request));
+    v1::ListItemsResponse page;
+    ASSERT_TRUE(List(request, &page).ok());
+    v1::UpdateCatalogRequest add;
+    add.set_name("shop");
+    v1::AttributeField& attribute = *add.add_new_attributes();
+    attribute.set_name(
+        absl::StrCat("a", Describe("shop").schema().attributes_size()));
+    attribute.set_type(v1::ATTRIBUTE_TYPE_BOOL);
+    ASSERT_TRUE(UpdateCatalog(add).ok());
+    request.set_page_token(page.next_page_token());
+    ASSERT_TRUE(List(request, &page).ok());
+    ASSERT_EQ(page.items_size(), 1);
+    EXPECT_EQ(page.items(0).id(), "c");
+  }
+}
+
 TEST_F(ServerTest, AListingsFilterIsCheckedAndStaysTheSame) {
   CreateShop();
   const auto refuse = [&](const v1::ListItemsRequest& request,
@@ -159,6 +239,12 @@ TEST_F(ServerTest, AListingsFilterIsCheckedAndStaysTheSame) {
   refuse(request, "page_token");
   request.clear_filter();
   refuse(request, "page_token");
+  // Any filter makes a short token.
+  request.set_page_token("");
+  request.set_filter("price > 1 AND NOT name = \"" + std::string(9000, 'x') +
+                     "\"");
+  ASSERT_TRUE(List(request, &page).ok());
+  EXPECT_LT(page.next_page_token().size(), 100u);
 }
 
 TEST_F(ServerTest, PageEndsBeforeItOutgrowsAMessage) {

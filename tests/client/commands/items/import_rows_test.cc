@@ -208,7 +208,8 @@ TEST_F(ImportRowsTest, ReadsAttributesFromCsvByTheSchemasTypes) {
       {"id,prise,price,colour\na,1,,\n",
        "bad.csv: the catalog declares no attribute prise, colour; it declares "
        "name (string), added (timestamp), price (double), minutes (int64), "
-       "vegan (bool), tags (string_list). `catalog update CATALOG --attribute "
+       "vegan (bool), tags (string_list). `attendant catalog update CATALOG "
+       "--attribute "
        "NAME:TYPE` declares another; to leave the others out: --columns price"},
       {"id,tags\na,sale\n",
        "tags: got \"sale\", want a list of texts, as in [\"a\", \"b\"]"},

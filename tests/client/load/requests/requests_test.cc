@@ -52,7 +52,7 @@ TEST(RequestMixTest, KindsComeByTheirSharesAndTheSameForASeed) {
   bool differs = false;
   for (int i = 0; i < kCount; ++i) {
     const int kind = mix.KindOf(i);
-    ++counts[static_cast<std::size_t>(kind)];
+    ++counts[kind];
     EXPECT_EQ(kind, same.KindOf(i));
     differs |= kind != other.KindOf(i);
   }

@@ -123,7 +123,7 @@ TEST(ScheduleTest, PoissonArrivalsFollowARamp) {
   std::int64_t total = 0;
   for (absl::Duration due = schedule.Next(); due < ramp.duration();
        due = schedule.Next()) {
-    ++counts[absl::ToDoubleSeconds(due) / 10];
+    ++counts[static_cast<std::size_t>(absl::ToDoubleSeconds(due) / 10)];
     ++total;
   }
   EXPECT_NEAR(static_cast<double>(total), 100000, 5 * std::sqrt(100000));

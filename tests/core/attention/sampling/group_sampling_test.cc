@@ -214,7 +214,7 @@ TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
     ASSERT_OK_AND_ASSIGN(const GroupSlate none,
                          SampleGroupsWithoutReplacement(groups, 0, seed));
     const double first = std::exp(-std::exp(-*none.slate.kappa));
-    ++counts[20 * first];
+    ++counts[static_cast<std::size_t>(20 * first)];
     ASSERT_OK_AND_ASSIGN(const GroupSlate one,
                          SampleGroupsWithoutReplacement(groups, 1, seed));
     const double p = probabilities[groups.ItemsOf(one)[0]];
@@ -224,7 +224,7 @@ TEST(SampleGroupsWithoutReplacementTest, KappaAndInclusionAreTheDefinitions) {
     // mass, truncated at the first.
     const double next = std::exp(-(1 - p) * std::exp(-kappa));
     const double most = std::exp(-(1 - p) * std::exp(-*none.slate.kappa));
-    ++next_counts[20 * next / most];
+    ++next_counts[static_cast<std::size_t>(20 * next / most)];
     ASSERT_NEAR(std::exp(*one.slate.draws[0].log_inclusion_given_threshold),
                 1 - std::exp(-p * std::exp(-kappa)), 100 * kRounding);
   }

@@ -280,7 +280,7 @@ TEST(SampleWithoutReplacementTest, GreatestPerturbedWeightIsStandardGumbel) {
     const Slate slate =
         DrawWithoutReplacement(kLogits, Keys(kLogits.size()), 0, seed);
     const double u = std::exp(-std::exp(-*slate.kappa));
-    ++counts[20 * u];
+    ++counts[static_cast<std::size_t>(20 * u)];
   }
   EXPECT_GT(ChiSquarePValue(std::vector<double>(20, .05), counts), kMinPValue);
 }

@@ -27,6 +27,7 @@ TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
   const CatalogSchema schema = OneFieldSchema(1);
   CatalogSchema changed = schema;
   changed.key_fields[0].model = wanted.name;
+  changed.attributes = {{"price", AttributeType::kDouble}};
   bool befell = true;
   for (int nth = 1; befell; ++nth) {
     SCOPED_TRACE(nth);
@@ -49,6 +50,8 @@ TEST_F(LiveCatalogTest, WithoutMemoryDefaultsThatAreStoredKeepTheirModels) {
     // The change applies as a whole or not at all; it can be made again.
     EXPECT_EQ(catalog_->record().schema.key_fields[0].model,
               status.ok() ? wanted.name : ModelName());
+    EXPECT_EQ(catalog_->record().schema.attributes,
+              status.ok() ? changed.attributes : schema.attributes);
     EXPECT_TRUE(!status.ok() || stored);
     if (!stored) continue;
     EXPECT_OK(catalog_->UpdateSchema(changed, models,

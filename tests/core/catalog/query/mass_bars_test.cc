@@ -202,7 +202,8 @@ bool Holds(const Interval& interval, double number, double slack) {
 }
 
 double Percentile(const std::vector<double>& sorted, double share) {
-  return sorted[share * static_cast<double>(sorted.size() - 1)];
+  return sorted[static_cast<std::size_t>(
+      share * static_cast<double>(sorted.size() - 1))];
 }
 
 Tally Count(const AttendQuery& query, double slack,

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include <atomic>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -63,10 +65,44 @@ TEST_F(MatchingTest, PagesAreInOrderAndCountAll) {
   EXPECT_THAT(Find(Below(20), "0", 1).ids, ElementsAre("01"));
 }
 
+TEST_F(MatchingTest, EverySegmentIsSearched) {
+  LiveCatalogOptions options;
+  options.settle_time = absl::Hours(1);  // no merges
+  disk_ = std::make_shared<FakeDisk>();
+  OpenCatalog(schema_, options);
+  Upsert({Numbered(4), Numbered(1)});
+  std::vector<Item> others;
+  for (int i = 100; i < 2000; ++i) {
+    others.push_back(MakeItem(std::to_string(i), {1, 2}));
+  }
+  Upsert(others);
+  Upsert({Numbered(2), Numbered(5)});
+  ASSERT_GT(catalog_->snapshot()->segments.size(), 1u);
+  const MatchingPage page = Find(Below(20), "", 3);
+  EXPECT_THAT(page.ids, ElementsAre("01", "02", "04"));
+  EXPECT_EQ(page.total_count, 4);
+}
+
+TEST_F(MatchingTest, ASearchEndsWithItsInterrupt) {
+  const std::atomic<bool> cancelled = true;
+  Interrupt interrupt;
+  interrupt.cancelled = &cancelled;
+  const auto ends = StatusIs(absl::StatusCode::kCancelled, testing::_);
+  EXPECT_THAT(
+      FindMatchingPage(*catalog_->snapshot(), Below(20), "", 1, interrupt),
+      ends);
+  EXPECT_THAT(Matches(Below(20), schema_, Numbered(1), interrupt), ends);
+  const auto snapshot = catalog_->snapshot();
+  Masks masks(*snapshot);
+  ASSERT_OK(masks.Keep(Below(20), Interrupt()));
+  const auto fail = [](absl::string_view id) { ADD_FAILURE() << id; };
+  EXPECT_THAT(ForEachAllowed(masks, *snapshot, fail, interrupt), ends);
+}
+
 TEST_F(MatchingTest, AnItemMatchesAsItsRowDoes) {
   for (int i = 0; i < 40; ++i) {
     ASSERT_OK_AND_ASSIGN(const bool matches,
-                         Matches(Below(20), schema_, Numbered(i)));
+                         Matches(Below(20), schema_, Numbered(i), Interrupt()));
     EXPECT_EQ(matches, i % 3 != 0 && i < 20) << i;
   }
 }

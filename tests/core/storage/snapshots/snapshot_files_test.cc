@@ -73,7 +73,7 @@ class SnapshotFilesTest : public ::testing::Test {
     return store_->snapshots()
         .Create(
             TestRecord(), {}, name, absl::FromUnixSeconds(1700000000),
-            [&](const std::string& directory) {
+            [&](const std::string& directory, CatalogRecord&) {
               return catalog_->Checkpoint(directory);
             },
             work)
