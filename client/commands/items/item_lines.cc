@@ -135,8 +135,7 @@ absl::StatusOr<v1::AttributeValue> AttributeFrom(
   if (field == nullptr) {
     return absl::InvalidArgumentError(
         "the catalog declares no such attribute (`attendant catalog update "
-        "CATALOG "
-        "--attribute NAME:TYPE` declares another)");
+        "CATALOG --attribute NAME:TYPE` declares another)");
   }
   if (!value.is_object()) return ToAttribute(value, field->type());
   v1::AttributeValue attribute;

@@ -5,9 +5,6 @@
 #include <grpcpp/server.h>
 #include <grpcpp/server_builder.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <future>
@@ -24,6 +21,7 @@
 #include "core/base/mutex.h"
 #include "core/base/status.h"
 #include "tests/client/temporary_file.h"
+#include "tests/support/silent_listener.h"
 #include "tests/support/status_matchers.h"
 #include "tests/support/test_authority.h"
 
@@ -377,28 +375,17 @@ TEST_F(ClientTest, SaysWhereNoServerAnswers) {
 
 // A stopped process behaves like this: the kernel accepts the connection.
 TEST_F(ClientTest, SaysWhereSomethingListensAndSaysNothing) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listener, any, size), 0);
-  ASSERT_EQ(listen(listener, 10), 0);
-  ASSERT_EQ(getsockname(listener, any, &size), 0);
-  const std::string silent =
-      absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  const SilentListener listener;
   // The first deadline passes before gRPC begins to connect.
   for (const char* const deadline : {"1us", "200ms"}) {
-    Client::Options options = {.server = silent};
+    Client::Options options = {.server = listener.address()};
     ASSERT_TRUE(absl::ParseDuration(deadline, &options.deadline));
     const absl::Status status = Client::Connect(options).status();
-    EXPECT_THAT(status,
-                StatusIs(absl::StatusCode::kUnavailable,
-                         AllOf(HasSubstr(silent), HasSubstr(deadline))));
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable,
+                                 AllOf(HasSubstr(listener.address()),
+                                       HasSubstr(deadline))));
     EXPECT_EQ(ReasonOf(status), kSilent);
   }
-  close(listener);
 }
 
 // The test's server has no TLS.

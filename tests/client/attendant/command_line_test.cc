@@ -2,9 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>
@@ -15,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "client/commands/shared/command.h"
+#include "tests/support/silent_listener.h"
 
 namespace attendant {
 namespace {
@@ -230,20 +228,9 @@ TEST(CommandLineTest, FlagsThatExcludeEachOtherAreAMatterOfUsage) {
 
 // The server accepts connections and says nothing.
 TEST(CommandLineTest, SilenceForTheWholeTimeoutIsAsNoServer) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  sockaddr_in address = {.sin_family = AF_INET,
-                         .sin_port = 0,
-                         .sin_addr = {htonl(INADDR_LOOPBACK)},
-                         .sin_zero = {}};
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listener, any, size), 0);
-  ASSERT_EQ(listen(listener, 8), 0);
-  ASSERT_EQ(getsockname(listener, any, &size), 0);
-  const Ended ended =
-      RunLine({"--server", absl::StrCat("127.0.0.1:", ntohs(address.sin_port)),
-               "--timeout", "0.2", "catalog", "list"});
-  close(listener);
+  const SilentListener listener;
+  const Ended ended = RunLine(
+      {"--server", listener.address(), "--timeout", "0.2", "catalog", "list"});
   EXPECT_EQ(ended.exit_status, kExitUnreachable);
   EXPECT_THAT(ended.err, HasSubstr("said nothing within 200ms"));
 }

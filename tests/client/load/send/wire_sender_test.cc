@@ -6,9 +6,6 @@
 #include <grpcpp/server_builder.h>
 #include <grpcpp/server_posix.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -21,6 +18,7 @@
 #include "absl/time/clock.h"
 #include "attendant/v1/attention_service.grpc.pb.h"
 #include "core/base/clock.h"
+#include "tests/support/silent_listener.h"
 #include "tests/support/status_matchers.h"
 
 namespace attendant {
@@ -111,28 +109,17 @@ TEST_F(WireSenderTest, SeesTheEndOfAnOutageAtOnce) {
 
 // The kernel accepts connections at once; a busy server gets to them later.
 TEST_F(WireSenderTest, WaitsForAServerThatIsSlowToTakeItsConnection) {
-  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  ASSERT_GE(listener, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  auto* const any = reinterpret_cast<sockaddr*>(&address);
-  ASSERT_EQ(bind(listener, any, size), 0);
-  ASSERT_EQ(listen(listener, 16), 0);
-  ASSERT_EQ(getsockname(listener, any, &size), 0);
+  const SilentListener listener;
   StartServer(/*is_silent=*/false);
-  port_ = ntohs(address.sin_port);
+  port_ = listener.port();
   // Takes the first connection alone: later ones are second attempts.
   std::jthread slow([&] {
     absl::SleepFor(absl::Milliseconds(500));
-    const int taken = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK);
+    const int taken = listener.Accept();
     if (taken >= 0) grpc::AddInsecureChannelFromFd(server_.get(), taken);
   });
   Connect();
   EXPECT_OK(Send().get());
-  slow.join();
-  close(listener);
 }
 
 // A server that accepts connections but no calls.
