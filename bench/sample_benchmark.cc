@@ -26,6 +26,7 @@
 #include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/catalog/query/attend.h"
+#include "core/catalog/segments/dead_rows.h"
 #include "core/shortlist/ivf/ivf_index.h"
 
 namespace attendant {
@@ -93,7 +94,7 @@ Snapshot SnapshotOf(const DataSet& data, std::shared_ptr<const IvfIndex> index,
     if (dead->Test(r)) --view.live_count;
   }
   view.live_key_counts = {view.live_count};
-  view.dead = std::move(dead);
+  SetDead(view, std::move(dead));
   snapshot.segments.push_back(std::move(view));
   return snapshot;
 }

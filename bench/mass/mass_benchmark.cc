@@ -31,6 +31,7 @@
 #include "bench/mass/one_segment.h"
 #include "core/base/status.h"
 #include "core/catalog/query/attend.h"
+#include "core/catalog/segments/dead_rows.h"
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/ivf/ivf_training.h"
 
@@ -136,7 +137,7 @@ class Catalog {
       --view.live_count;
     }
     view.live_key_counts[0] = view.live_count;
-    view.dead = std::move(dead);
+    SetDead(view, std::move(dead));
     return snapshot;
   }
 

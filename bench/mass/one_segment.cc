@@ -25,7 +25,6 @@ Snapshot MakeSnapshot(std::shared_ptr<RowTable> rows,
   segment->head_indexes.resize(1);
   snapshot.segments.push_back({.segment = std::move(segment),
                                .row_end = row_count,
-                               .dead = nullptr,
                                .live_count = row_count,
                                .live_key_counts = {row_count}});
   return snapshot;

@@ -2,6 +2,7 @@
 #ifndef ATTENDANT_CORE_BASE_BITMAP_H_
 #define ATTENDANT_CORE_BASE_BITMAP_H_
 
+#include <bit>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -29,6 +30,20 @@ class Bitmap {
   // stay clear.
   std::span<const std::uint64_t> words() const { return words_; }
   std::span<std::uint64_t> words() { return words_; }
+
+  // Calls visit(i) for each i in [begin, end) that is set, ascending.
+  template <typename Visit>
+  void ForEachSet(std::int64_t begin, std::int64_t end, Visit visit) const {
+    for (std::int64_t first = begin & ~std::int64_t{63}; first < end;
+         first += 64) {
+      std::uint64_t word = words_[first >> 6];
+      if (first < begin) word &= ~std::uint64_t{0} << (begin - first);
+      if (end - first < 64) word &= (std::uint64_t{1} << (end - first)) - 1;
+      for (; word != 0; word &= word - 1) {
+        visit(first + std::countr_zero(word));
+      }
+    }
+  }
 
  private:
   std::int64_t size_ = 0;

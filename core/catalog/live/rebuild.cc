@@ -10,6 +10,7 @@
 #include "core/base/fail_point.h"
 #include "core/base/spare_time.h"
 #include "core/base/status.h"
+#include "core/catalog/segments/dead_rows.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/shortlist/builds/guard_build.h"
 #include "core/shortlist/ivf/ivf_index.h"
@@ -308,7 +309,7 @@ SegmentView ViewOfMerged(const std::shared_ptr<const Segment>& merged,
     }
   }
   view.live_count = view.row_end;
-  std::unique_ptr<Bitmap> dead;
+  std::shared_ptr<Bitmap> dead;
   RowIndex merged_row = 0;
   for (std::size_t i = plan.first; i < plan.end; ++i) {
     const SegmentView& old_view = before.segments[i];
@@ -317,7 +318,7 @@ SegmentView ViewOfMerged(const std::shared_ptr<const Segment>& merged,
       if (!old_view.IsLive(row)) continue;
       if (!new_view.IsLive(row)) {
         if (dead == nullptr) {
-          dead = std::make_unique<Bitmap>(merged->rows->capacity());
+          dead = std::make_shared<Bitmap>(merged->rows->capacity());
         }
         dead->Set(merged_row);
         --view.live_count;
@@ -330,8 +331,8 @@ SegmentView ViewOfMerged(const std::shared_ptr<const Segment>& merged,
       ++merged_row;
     }
   }
-  view.dead = std::move(dead);
   view.segment = merged;
+  SetDead(view, std::move(dead));
   return view;
 }
 

@@ -28,6 +28,7 @@ class SegmentQuery {
     scan.row_end = snapshot.segments[i].row_end;
     scan.excluded = plan.masks[i].excluded;
     scan.allowed = plan.masks[i].allowed.get();
+    scan.dead = DeadKeysOf(snapshot.segments[i], plan.masks[i], head);
     scan.eligible_count = plan.masks.KnownEligibleCount(i, head.field);
     if (!plan.biases.empty()) scan.bias = &bias_;
     if (head.projection) scan.projection = &*head.projection;
@@ -38,6 +39,16 @@ class SegmentQuery {
   SegmentQuery& operator=(const SegmentQuery&) = delete;
 
  private:
+  // Null if the query excludes other rows too, or scans the keys of a head.
+  static const DeadKeys* DeadKeysOf(const SegmentView& view,
+                                    const SegmentMask& mask,
+                                    const PlannedHead& head) {
+    const bool only_dead =
+        mask.excluded != nullptr && mask.excluded == view.dead.get();
+    return only_dead && head.stored_head < 0 ? view.dead_keys[head.field].get()
+                                             : nullptr;
+  }
+
   RowBias bias_;
 
  public:

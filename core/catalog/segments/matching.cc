@@ -1,7 +1,6 @@
 #include "core/catalog/segments/matching.h"
 
 #include <algorithm>
-#include <bit>
 #include <span>
 
 #include "core/base/bitmap.h"
@@ -14,18 +13,18 @@ namespace attendant {
 absl::Status ForEachAllowed(const Masks& masks, const Snapshot& state,
                             absl::FunctionRef<void(absl::string_view id)> visit,
                             const Interrupt& interrupt) {
-  constexpr std::size_t kWordsBetweenChecks = 256;
+  constexpr std::int64_t kRowsBetweenChecks = 16384;
   for (std::size_t s = 0; s < state.segments.size(); ++s) {
     const RowTable& rows = *state.segments[s].segment->rows;
-    const std::span<const std::uint64_t> words = masks[s].allowed->words();
-    for (std::size_t w = 0; w < words.size(); ++w) {
-      if (w % kWordsBetweenChecks == 0) {
-        ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
-      }
-      for (std::uint64_t word = words[w]; word != 0; word &= word - 1) {
-        visit(rows.Id(static_cast<RowIndex>(
-            64 * w + static_cast<std::size_t>(std::countr_zero(word)))));
-      }
+    const Bitmap& matching = *masks[s].allowed;
+    for (std::int64_t begin = 0; begin < matching.size();
+         begin += kRowsBetweenChecks) {
+      ATTENDANT_RETURN_IF_ERROR(interrupt.Check());
+      matching.ForEachSet(begin,
+                          std::min(matching.size(), begin + kRowsBetweenChecks),
+                          [&](std::int64_t row) {
+                            visit(rows.Id(static_cast<RowIndex>(row)));
+                          });
     }
   }
   return absl::OkStatus();

@@ -11,6 +11,7 @@
 #include "core/base/byte_reader.h"
 #include "core/base/fail_point.h"
 #include "core/base/status.h"
+#include "core/catalog/segments/dead_rows.h"
 #include "core/catalog/segments/head_keys.h"
 #include "core/shortlist/kinds/index_file.h"
 #include "core/storage/records/item_codec.h"
@@ -224,24 +225,25 @@ absl::StatusOr<SegmentView> ViewOf(std::shared_ptr<const Segment> segment,
                                    std::int64_t row_count,
                                    std::span<const std::uint64_t> words) {
   SegmentView view;
+  view.segment = std::move(segment);
   view.row_end = static_cast<RowIndex>(row_count);
   if (!words.empty()) {
-    auto dead = std::make_shared<Bitmap>(segment->rows->capacity());
+    auto dead = std::make_shared<Bitmap>(view.segment->rows->capacity());
     if (dead->words().size() != words.size()) {
       return absl::DataLossError("dead rows of another number of rows");
     }
     std::copy(words.begin(), words.end(), dead->words().begin());
-    view.dead = std::move(dead);
+    SetDead(view, std::move(dead));
   }
-  view.live_key_counts.resize(segment->indexes.size());
+  const auto& indexes = view.segment->indexes;
+  view.live_key_counts.resize(indexes.size());
   for (RowIndex row = 0; row < view.row_end; ++row) {
     if (!view.IsLive(row)) continue;
     ++view.live_count;
-    for (std::size_t f = 0; f < segment->indexes.size(); ++f) {
-      view.live_key_counts[f] += segment->indexes[f]->Key(row).empty() ? 0 : 1;
+    for (std::size_t f = 0; f < indexes.size(); ++f) {
+      view.live_key_counts[f] += indexes[f]->Key(row).empty() ? 0 : 1;
     }
   }
-  view.segment = std::move(segment);
   return view;
 }
 

@@ -15,6 +15,7 @@
 #include "core/base/clock.h"
 #include "core/catalog/rows/row_table.h"
 #include "core/encode/text_encoder.h"
+#include "core/shortlist/scan/dead_keys.h"
 #include "core/storage/records/item.h"
 
 namespace attendant {
@@ -23,7 +24,11 @@ namespace attendant {
 struct SegmentView {
   std::shared_ptr<const Segment> segment;
   RowIndex row_end = 0;
-  std::shared_ptr<const Bitmap> dead;  // deleted or replaced rows; null: none
+  // Deleted or replaced rows; null: none.
+  std::shared_ptr<const Bitmap> dead = nullptr;
+  // By key field, the keys of `dead` in the field's own index; null if it has
+  // no lists. Empty if no row is dead.
+  std::vector<std::shared_ptr<const DeadKeys>> dead_keys = {};
   std::int64_t live_count = 0;
   std::vector<std::int64_t> live_key_counts;  // by key field
 

@@ -113,6 +113,9 @@ MemoryParts SnapshotMemory(const Snapshot& snapshot) {
   for (const SegmentView& view : snapshot.segments) {
     parts += view.segment->rows->memory();
     if (view.dead != nullptr) parts.tombstones += view.dead->memory_bytes();
+    for (const auto& keys : view.dead_keys) {
+      if (keys != nullptr) parts.tombstones += keys->memory_bytes();
+    }
   }
   return parts;
 }

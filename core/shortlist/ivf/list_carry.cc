@@ -54,7 +54,10 @@ void ListCarry::Add(const InvertedLists& lists, const ListVisit& visit,
                     double square_distance) {
   const CodePass& pass = *visit.pass;
   Part part = {.lists = &lists, .eligible = std::nullopt};
-  if (masked) part.eligible.emplace(pass.query());
+  if (masked) {
+    part.eligible.emplace(pass.query());
+    part.dead = pass.query().dead;
+  }
   parts_.push_back(part);
   key_count_ += lists.key_count();
   square_distance_sum_ +=
@@ -81,8 +84,9 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
   std::vector<ListPart> parts;
   bool masked = false;
   for (const Part& part : parts_) {
-    parts.push_back({part.lists, part.eligible ? &*part.eligible : nullptr});
-    masked |= part.eligible.has_value();
+    parts.push_back(
+        {part.lists, part.eligible ? &*part.eligible : nullptr, part.dead});
+    masked |= part.eligible.has_value() && part.dead == nullptr;
   }
   const VisitedMass visited = {
       .query = query_,

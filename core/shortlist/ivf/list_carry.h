@@ -70,6 +70,7 @@ class ListCarry final : public ScanCarry {
   struct Part {
     const InvertedLists* lists = nullptr;
     std::optional<EligibleRows> eligible;
+    const DeadKeys* dead = nullptr;
   };
 
   const IvfTraining& training_;

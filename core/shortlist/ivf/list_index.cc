@@ -67,6 +67,19 @@ std::int32_t ListIndex::ListOf(RowIndex row) const {
   return position < 0 ? -1 : static_cast<std::int32_t>(lists_.ListAt(position));
 }
 
+std::unique_ptr<DeadKeys> ListIndex::NoneDead() const {
+  return std::make_unique<DeadKeys>(
+      Bitmap(lists_.key_count()),
+      std::vector<float>(lists_.counts.begin(), lists_.counts.end()));
+}
+
+void ListIndex::Kill(RowIndex row, DeadKeys& dead) const {
+  const std::int32_t position = positions_[row];
+  if (position < 0) return;
+  dead.positions.Set(position);
+  --dead.live_counts[lists_.ListAt(position)];
+}
+
 std::span<const float> ListIndex::Key(RowIndex row) const {
   const std::int32_t position = positions_[row];
   if (position < 0) return {};
@@ -411,7 +424,7 @@ void ListIndex::AddUnscored(const ListVisit& visit,
            pass.LogSum(visit.scores, std::numeric_limits<float>::infinity()),
        .log_farther_sum =
            pass.LogSum(visit.scores, FartherScore(visit.scores, visit.lists)),
-       .masked = eligible != nullptr,
+       .masked = eligible != nullptr && pass.query().dead == nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - pass.taken_count(),
@@ -446,7 +459,7 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
        .lists = visit.lists(),
        .log_sum = visit.log_sum(),
        .log_farther_sum = visit.log_farther_sum(),
-       .masked = eligible != nullptr,
+       .masked = eligible != nullptr && query.dead == nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - visit.scored_count(),
@@ -459,7 +472,8 @@ void ListIndex::AddUnscored(const ScanQuery& query,
                             const EligibleRows* eligible,
                             const VisitedMass& visited, AttentionState& state,
                             ScanStats& stats) const {
-  const ListPart part = {&lists_, eligible};
+  const ListPart part = {&lists_, eligible,
+                         eligible != nullptr ? query.dead : nullptr};
   UnscoredGuess guess;
   if (!training_->mass->Guess(query.known_masses, {&part, 1}, visited, guess)) {
     return;

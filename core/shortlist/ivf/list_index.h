@@ -55,6 +55,8 @@ class ListIndex : public IvfIndex {
     return training_;
   }
   std::int32_t ListOf(RowIndex row) const override;
+  std::unique_ptr<DeadKeys> NoneDead() const override;
+  void Kill(RowIndex row, DeadKeys& dead) const override;
   double square_distance() const override { return square_distance_; }
   double trained_square_distance() const override {
     return training_->square_distance;

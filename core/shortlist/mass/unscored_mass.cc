@@ -22,6 +22,13 @@ constexpr CodeBits kBits = CodeBits::k4;
 // used without draws.
 constexpr double kMaxLogDeviation = 0.2;
 constexpr double kMaxOtherSpread = 0.1;
+// If dead keys are predicted to have held more than this share, draws say more
+// than the prediction of the others.
+constexpr double kMaxDeadShare = 0.1;
+// Deviation of the mass of dead keys as a share of what it is predicted to have
+// been: they need not have been like the other keys of their lists.
+constexpr double kDeadDeviation = 0.25;
+
 struct BlockDraw {
   const ListPart* part = nullptr;
   std::int64_t list = 0;
@@ -51,11 +58,11 @@ void DrawBlock(double place, BlockDraw& draw) {
   lists.PrefetchMean(draw.list);
 }
 
-// Returns the sum over the keys of a part of their expected exp(logit), which
-// is of_key by list.
+// Returns the sum over the keys of a part that are not known to be dead of
+// their expected exp(logit), which is of_key by list.
 double SumOfPart(const ListPart& part, std::span<const float> of_key) {
   float sum = 0;
-  ActiveKernels().DotRows(of_key.data(), part.lists->counts.data(), 1,
+  ActiveKernels().DotRows(of_key.data(), part.counts().data(), 1,
                           static_cast<std::int64_t>(of_key.size()), &sum);
   return sum;
 }
@@ -100,7 +107,7 @@ class BlockDraws {
     const double begin = passed_;
     passed_ += SumOfPart(part, of_key_);
     if (passed_ <= target_) return;
-    const float* counts = part.lists->counts.data();
+    const float* counts = part.counts().data();
     const auto list_count = static_cast<std::int64_t>(of_key_.size());
     thread_local std::vector<float> chunk_sums;
     chunk_sums.resize(static_cast<std::size_t>((list_count - 1) / kChunk + 1));
@@ -183,7 +190,13 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
     std::fill(of_block + (draw.begin + draw.count - first),
               of_block + kCodeRows, kMinusInfinityF);
     std::int64_t eligible = draw.count;
-    if (part.eligible != nullptr) {
+    if (part.dead != nullptr) {
+      part.dead->positions.ForEachSet(
+          draw.begin, draw.begin + draw.count, [&](std::int64_t position) {
+            of_block[position - first] = kMinusInfinityF;
+            --eligible;
+          });
+    } else if (part.eligible != nullptr) {
       for (std::int64_t p = draw.begin; p < draw.begin + draw.count; ++p) {
         const RowIndex row = lists.rows[p];
         if (part.eligible->Bit(row) != 0) continue;
@@ -408,13 +421,30 @@ double UnscoredMass::LogPredictedSum(std::span<const ListPart> parts,
                                      const Prediction& prediction,
                                      const ListExps& exps) {
   if (exps.empty()) return kMinusInfinity;
-  if (parts.size() == 1 &&
+  if (parts.size() == 1 && parts[0].dead == nullptr &&
       prediction.log_counts.data() == parts[0].lists->log_counts.data()) {
     return exps.max + std::log(exps.sum);
   }
   thread_local std::vector<float> of_key;
   prediction.ExpsOfKeys(1, exps.max, of_key);
   return exps.max + std::log(SumOfParts(parts, of_key));
+}
+
+double UnscoredMass::DeadShare(std::span<const ListPart> parts,
+                               const Prediction& prediction) {
+  const auto has_dead = [](const ListPart& part) {
+    return part.dead != nullptr;
+  };
+  const float max = prediction.Max();
+  if (max == kMinusInfinityF || std::ranges::none_of(parts, has_dead)) return 0;
+  thread_local std::vector<float> of_key;
+  prediction.ExpsOfKeys(1, max, of_key);
+  double sum = 0;
+  for (ListPart part : parts) {
+    part.dead = nullptr;
+    sum += SumOfPart(part, of_key);
+  }
+  return std::max(0.0, 1 - SumOfParts(parts, of_key) / sum);
 }
 
 double UnscoredMass::LogScoreVariance(const ListMeans& means,
@@ -600,8 +630,12 @@ bool UnscoredMass::Guess(std::span<const ListPart> parts,
   }
   if (!usable_) return false;
   const Prediction prediction = PredictParts(parts, visited);
-  const Trust trust = TrustAt(visited);
-  if (LieAlike(visited) && UsesPrediction(visited, trust)) {
+  Trust trust = TrustAt(visited);
+  const double dead_share = DeadShare(parts, prediction);
+  trust.log_deviation =
+      std::hypot(trust.log_deviation, kDeadDeviation * dead_share);
+  if (LieAlike(visited) && dead_share <= kMaxDeadShare &&
+      UsesPrediction(visited, trust)) {
     const ListExps exps = prediction.Exps();
     guess = GuessByPrediction(visited, LogPredictedSum(parts, prediction, exps),
                               trust);

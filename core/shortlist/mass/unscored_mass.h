@@ -18,6 +18,7 @@
 #include "core/shortlist/keys/coded_query.h"
 #include "core/shortlist/lists/inverted_lists.h"
 #include "core/shortlist/lists/query_margin.h"
+#include "core/shortlist/scan/dead_keys.h"
 #include "core/shortlist/scan/eligible_rows.h"
 
 namespace attendant {
@@ -55,6 +56,12 @@ struct UnscoredMassOptions {
 struct ListPart {
   const InvertedLists* lists = nullptr;
   const EligibleRows* eligible = nullptr;  // null: all keys are
+  const DeadKeys* dead = nullptr;          // not null: all others are eligible
+
+  // The number of keys of each list that are not known to be dead.
+  std::span<const float> counts() const {
+    return dead != nullptr ? dead->live_counts : lists->counts;
+  }
 };
 
 // Rows in the lists of a training that have no codes yet.
@@ -77,7 +84,8 @@ struct VisitedMass {
   // of 0.
   double log_sum = 0;
   double log_farther_sum = 0;
-  bool masked = false;          // some keys are not eligible, or not visible
+  // True if it is not known how many keys of each list are eligible.
+  bool masked = false;
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
   // Mean square distance of the keys from their lists' means; 0: as in Learn.
@@ -281,6 +289,10 @@ class UnscoredMass {
   static double LogPredictedSum(std::span<const ListPart> parts,
                                 const Prediction& prediction,
                                 const ListExps& exps);
+  // The share of the sum that the parts would have without dead keys that these
+  // are predicted to hold.
+  static double DeadShare(std::span<const ListPart> parts,
+                          const Prediction& prediction);
   // Log of the variance of that sum caused by scores from codes of 4 bits of
   // the means. Trust does not cover it, since it is learned with scores from
   // floats. It is large if few lists hold most of the sum.

@@ -211,7 +211,7 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
       tail_.Add(logits, count, kMinusInfinityF);
       return;
     }
-    greatest = ActiveKernels().Max(logits, count);
+    if (eligible_count < count) greatest = ActiveKernels().Max(logits, count);
   }
   taken_count_ += eligible_count;
   if (options_.bounds) TakeBounds(begin, count, logits);
@@ -235,9 +235,19 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   if (pools) pool_.Add(list, begin, count, logits, partition.max);
 }
 
-// Uses no branch, because whether a row is eligible cannot be predicted.
+// Dead keys are few, and visited one by one. Otherwise uses no branch, because
+// whether a row is eligible cannot be predicted.
 std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
                                      float* logits) const {
+  if (query_->dead != nullptr) {
+    std::int64_t live_count = count;
+    query_->dead->positions.ForEachSet(
+        begin, begin + count, [&](std::int64_t position) {
+          logits[position - begin] = kMinusInfinityF;
+          --live_count;
+        });
+    return live_count;
+  }
   const EligibleRows eligible(*query_);
   const RowIndex* rows = lists_->rows.data() + begin;
   constexpr auto kMinusInfinityBits =

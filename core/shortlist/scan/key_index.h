@@ -25,6 +25,7 @@
 #include "core/base/memory_parts.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/views.h"
+#include "core/shortlist/scan/dead_keys.h"
 #include "core/shortlist/scan/key_groups.h"
 
 namespace attendant {
@@ -88,7 +89,11 @@ struct ScanQuery {
   RowIndex row_end = 0;      // rows >= this are not visible
   // A bitmap does not contain the rows past its end.
   const Bitmap* excluded = nullptr;  // rows that are not eligible, or null
-  const Bitmap* allowed = nullptr;   // null: all; else only these are eligible
+  // The rows of `excluded`, as Kill marked them in the index that is scanned;
+  // null: they are only known as rows. Requires that `allowed` is null and all
+  // rows are visible.
+  const DeadKeys* dead = nullptr;
+  const Bitmap* allowed = nullptr;  // null: all; else only these are eligible
   // Number of eligible keys, if it is known without counting.
   std::optional<std::int64_t> eligible_count = std::nullopt;
   const ValueSource* values = nullptr;  // pooled if the state pools
@@ -234,6 +239,12 @@ class KeyIndex {
   // Returns the list of `row` in that training; -1 if the row has no key or
   // there is no training.
   virtual std::int32_t ListOf(RowIndex /*row*/) const { return -1; }
+
+  // Returns what Kill marks, of an index in which no key is dead; null if the
+  // index has no lists.
+  virtual std::unique_ptr<DeadKeys> NoneDead() const { return nullptr; }
+  // Marks the key of `row`, if it has one. Call at most once for a row.
+  virtual void Kill(RowIndex /*row*/, DeadKeys& /*dead*/) const {}
 
   // Bytes of memory that Learn takes while it runs; 0: nothing to learn.
   virtual std::int64_t learning_bytes() const { return 0; }

@@ -8,6 +8,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/core/catalog/dead_keys.h"
 #include "tests/core/catalog/failing_allocation.h"
 #include "tests/core/catalog/live/live_catalog_fixture.h"
 #include "tests/support/sanitized.h"
@@ -61,6 +62,21 @@ TEST_F(LiveCatalogMergeTest, KeepsDeletesAndUpdatesOfMergedRows) {
   EXPECT_EQ(LiveIds().size(), 2000);
 }
 
+TEST_F(LiveCatalogMergeTest, DeadKeysAreThoseOfDeadRows) {
+  OpenIvf();
+  Upsert(RandomItems(2000, 4, 5));
+  catalog_->AwaitIndexes();
+  EXPECT_EQ(CountDeadKeys(*catalog_->snapshot()), 0);
+  Delete({"item7", "item100", "no item"});
+  const auto one_write = catalog_->snapshot();
+  EXPECT_EQ(CountDeadKeys(*one_write), 2);
+  Upsert({MakeItem("item8", {9, 9, 9, 9})});
+  // The row that replaces it is in no list yet.
+  Delete({"item8"});
+  EXPECT_EQ(CountDeadKeys(*one_write), 2);
+  EXPECT_EQ(CountDeadKeys(*catalog_->snapshot()), 3);
+}
+
 TEST_F(LiveCatalogMergeTest, WritesDuringAMergeSurviveIt) {
   OpenIvf();
   Upsert(RandomItems(3000, 4, 5));
@@ -76,6 +92,7 @@ TEST_F(LiveCatalogMergeTest, WritesDuringAMergeSurviveIt) {
     }
   }
   waiter.join();
+  CountDeadKeys(*catalog_->snapshot());
   catalog_->AwaitIndexes();
   EXPECT_EQ(LiveIds(), expected);
   for (int i = 1; i < 300; i += 2) {

@@ -365,7 +365,6 @@ TEST(MassBarsTest, BoundsKnowHowExactLogitsAreRounded) {
   segment->head_indexes.resize(1);
   snapshot.segments.push_back({.segment = std::move(segment),
                                .row_end = kQueryCount,
-                               .dead = nullptr,
                                .live_count = kQueryCount,
                                .live_key_counts = {kQueryCount}});
   AttendQuery query;

@@ -17,6 +17,7 @@
 #include "core/shortlist/ivf/ivf_index.h"
 #include "core/shortlist/ivf/ivf_training.h"
 #include "tests/core/catalog/catalog_fixture.h"
+#include "tests/core/catalog/dead_keys.h"
 #include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/stored_items.h"
@@ -737,6 +738,7 @@ TEST_F(SegmentFilesTest, KeysAreCountedAgain) {
     for (const auto& [id, item] : expected_) count += !item.keys[f].empty();
     EXPECT_EQ(catalog_->snapshot()->key_count(f), count) << f;
   }
+  EXPECT_GT(CountDeadKeys(*catalog_->snapshot()), 0);
 }
 
 TEST_F(SegmentFilesTest, KeysOfAModelOfAnotherNameAreOfNoUse) {

@@ -91,7 +91,11 @@ class MaskedScanTest : public ::testing::Test {
     for (RowIndex row = 0; row < kRows; ++row) {
       if (!allowed.Test(row)) excluded.Set(row);
     }
-    for (const char* const mask : {"allowed", "excluded", "known"}) {
+    const std::unique_ptr<DeadKeys> dead = ivf_->NoneDead();
+    excluded.ForEachSet(0, kRows, [&](std::int64_t row) {
+      ivf_->Kill(static_cast<RowIndex>(row), *dead);
+    });
+    for (const char* const mask : {"allowed", "excluded", "known", "dead"}) {
       SCOPED_TRACE(mask);
       const bool by_allowed = mask == std::string("allowed");
       std::int64_t found = 0, wanted_count = 0;
@@ -102,7 +106,10 @@ class MaskedScanTest : public ::testing::Test {
         std::vector<RowIndex> best = SlowTwin(query, eligible);
         const auto eligible_count = static_cast<std::int64_t>(best.size());
         best.resize(std::min(best.size(), std::size_t{kShortlist}));
-        if (mask == std::string("known")) query.eligible_count = eligible_count;
+        if (mask == std::string("dead")) query.dead = dead.get();
+        if (query.dead != nullptr || mask == std::string("known")) {
+          query.eligible_count = eligible_count;
+        }
         const Answer exact = AnswerOf(*flat_, query);
         EXPECT_EQ(exact.rows, best);
         EXPECT_TRUE(exact.stats.complete);
@@ -222,6 +229,32 @@ TEST_F(MaskedScanTest, FewRowsThatAreGoneCostLittle) {
     EXPECT_LE(most.stats.visited_list_count,
               whole.stats.visited_list_count * 5 / 4 + 1);
     EXPECT_TRUE(most.stats.knows_mass);
+  }
+}
+
+TEST_F(MaskedScanTest, DeadKeysAreWhatTheirRowsAre) {
+  const std::vector<RowIndex> live = RandomRows(0.9);
+  Bitmap gone(kRows);
+  const std::unique_ptr<DeadKeys> dead = ivf_->NoneDead();
+  std::int64_t eligible_count = 0;
+  for (RowIndex row = 0; row < kRows; ++row) {
+    if (std::ranges::binary_search(live, row)) {
+      eligible_count += ivf_->Key(row).empty() ? 0 : 1;
+    } else {
+      gone.Set(row);
+      ivf_->Kill(row, *dead);
+    }
+  }
+  for (std::int64_t q = 0; q < kQueries; ++q) {
+    ScanQuery query = QueryOf(q);
+    query.excluded = &gone;
+    query.eligible_count = eligible_count;
+    const Answer by_rows = AnswerOf(*ivf_, query);
+    query.dead = dead.get();
+    const Answer by_keys = AnswerOf(*ivf_, query);
+    EXPECT_EQ(by_keys.rows, by_rows.rows);
+    EXPECT_EQ(by_keys.stats.scored_count, by_rows.stats.scored_count);
+    EXPECT_TRUE(by_keys.stats.knows_mass);
   }
 }
 

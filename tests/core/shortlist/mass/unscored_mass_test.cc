@@ -14,6 +14,7 @@
 #include <random>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_index.h"
@@ -119,6 +120,18 @@ InvertedLists PartOfKeys(int p) {
   return part;
 }
 
+// The keys that are not allowed, as dead ones.
+DeadKeys DeadKeysBut(const Bitmap& allowed) {
+  const InvertedLists& lists = Keys().lists;
+  DeadKeys dead = {Bitmap(kRows), lists.counts};
+  for (std::int64_t p = 0; p < kRows; ++p) {
+    if (allowed.Test(lists.rows[p])) continue;
+    dead.positions.Set(p);
+    --dead.live_counts[lists.ListAt(p)];
+  }
+  return dead;
+}
+
 // A query that has visited its best lists, and the exact results.
 struct Case {
   Case(std::int64_t q, double temperature, const Bitmap* allowed = nullptr,
@@ -209,25 +222,27 @@ double Percentile(std::vector<double> numbers, double share) {
 }
 
 // Counts over all queries those whose log partition lies within 1.96
-// deviations. `parts`: the parts of the keys, if they are not in one index.
+// deviations. `parts`: the indexes of the keys that are allowed, if they are
+// not in one index, or those that are not allowed are not there or known as
+// dead.
 Tally Count(double temperature, const Bitmap* allowed = nullptr,
             std::int64_t probe_count = kProbes,
-            std::span<const InvertedLists> parts = {}) {
+            std::span<const ListPart> parts = {}) {
   Tally tally;
   std::vector<double> errors;
   std::vector<double> widths;
   for (std::int64_t q = 0; q < kQueries; ++q) {
     const Case c(q, temperature, allowed, probe_count);
     UnscoredGuess guess;
-    std::vector<ListPart> list_parts = c.parts();
+    const std::vector<ListPart> of_case = c.parts();
+    VisitedMass visited = c.visited();
     if (!parts.empty()) {
-      const EligibleRows* eligible = list_parts[0].eligible;
-      list_parts.clear();
-      for (const InvertedLists& part : parts) {
-        list_parts.push_back({&part, eligible});
-      }
+      visited.masked = std::ranges::any_of(parts, [](const ListPart& part) {
+        return part.eligible != nullptr && part.dead == nullptr;
+      });
     }
-    EXPECT_TRUE(Keys().mass.Guess(list_parts, c.visited(), guess));
+    EXPECT_TRUE(
+        Keys().mass.Guess(parts.empty() ? of_case : parts, visited, guess));
     const double log_guess = LogAdd(c.log_visited, guess.log_sum);
     const double error = log_guess - LogAdd(c.log_visited, c.log_rest);
     const double share = std::exp(guess.log_variance / 2 - log_guess);
@@ -283,16 +298,92 @@ TEST(UnscoredMassTest, SoDoThoseWhereSomeKeysAreEligible) {
 }
 
 TEST(UnscoredMassTest, SoDoThoseOfKeysInSeveralIndexes) {
-  const InvertedLists parts[] = {PartOfKeys(0), PartOfKeys(1), PartOfKeys(2)};
+  const InvertedLists lists[] = {PartOfKeys(0), PartOfKeys(1), PartOfKeys(2)};
+  const ListPart parts[] = {{&lists[0]}, {&lists[1]}, {&lists[2]}};
   const Bitmap allowed = ThirdOfRows();
+  ScanQuery mask;
+  mask.row_end = kRows;
+  mask.allowed = &allowed;
+  const EligibleRows eligible(mask);
+  const ListPart masked_parts[] = {
+      {&lists[0], &eligible}, {&lists[1], &eligible}, {&lists[2], &eligible}};
   for (const double temperature : kTemperatures) {
     const Tally whole = Count(temperature);
     const Tally all = Count(temperature, nullptr, kProbes, parts);
     EXPECT_GE(all.held, kMinHeld) << temperature;
     EXPECT_LE(all.median_width, 1.5 * whole.median_width) << temperature;
-    const Tally masked = Count(temperature, &allowed, kMaskedProbes, parts);
+    const Tally masked =
+        Count(temperature, &allowed, kMaskedProbes, masked_parts);
     EXPECT_GE(masked.held, kMinHeld) << temperature;
   }
+}
+
+enum class Dead { kAnyKeys, kOneSideOfLists, kWholeLists };
+
+// The rows that are left if this share of the keys is dead.
+Bitmap LiveRows(Dead which, double dead_share) {
+  const InvertedLists& lists = Keys().lists;
+  std::mt19937_64 random(4);
+  std::normal_distribution<float> normal;
+  std::uniform_real_distribution<double> uniform;
+  std::vector<float> direction(kDim);
+  for (float& component : direction) component = normal(random);
+  Bitmap live(kRows);
+  for (std::int64_t l = 0; l < kLists; ++l) {
+    const auto at = static_cast<std::size_t>(l);
+    std::vector<std::pair<double, std::int64_t>> order;
+    for (std::int64_t p = lists.offsets[at]; p < lists.offsets[at + 1]; ++p) {
+      const std::span<const float> key = lists.key_view().Row(p);
+      order.emplace_back(which == Dead::kOneSideOfLists
+                             ? std::inner_product(key.begin(), key.end(),
+                                                  direction.begin(), 0.0)
+                             : uniform(random),
+                         p);
+    }
+    std::ranges::sort(order);
+    const double share = which != Dead::kWholeLists     ? dead_share
+                         : uniform(random) < dead_share ? 1
+                                                        : 0;
+    const auto dead_count =
+        static_cast<std::size_t>(share * static_cast<double>(order.size()));
+    for (std::size_t i = dead_count; i < order.size(); ++i) {
+      live.Set(lists.rows[order[i].second]);
+    }
+  }
+  return live;
+}
+
+Tally CountWithDead(Dead which, double dead_share, double temperature) {
+  const Bitmap live = LiveRows(which, dead_share);
+  const DeadKeys dead = DeadKeysBut(live);
+  ScanQuery mask;
+  mask.row_end = kRows;
+  mask.allowed = &live;
+  const EligibleRows eligible(mask);
+  const ListPart part = {&Keys().lists, &eligible, &dead};
+  return Count(temperature, &live, kProbes, {&part, 1});
+}
+
+TEST(UnscoredMassTest, IntervalsHoldWhereKeysHaveDied) {
+  for (const double temperature : {1.0, 0.2, 0.05}) {
+    SCOPED_TRACE(temperature);
+    const auto held = [&](Dead which, double dead_share) {
+      return CountWithDead(which, dead_share, temperature).held;
+    };
+    EXPECT_GE(held(Dead::kAnyKeys, 0.08), kMinHeld);
+    EXPECT_GE(held(Dead::kOneSideOfLists, 0.08), kMinHeld);
+    EXPECT_GE(held(Dead::kOneSideOfLists, 0.3), kMinHeld);
+    EXPECT_GE(held(Dead::kWholeLists, 0.3), kMinHeld);
+  }
+}
+
+// What is left of each list is known, so draws are not needed.
+TEST(UnscoredMassTest, FewDeadKeysLeaveIntervalsNarrow) {
+  const Bitmap live = LiveRows(Dead::kAnyKeys, 0.05);
+  const Tally masked = Count(0.2, &live);
+  const Tally tally = CountWithDead(Dead::kAnyKeys, 0.05, 0.2);
+  EXPECT_LE(tally.median_width, 0.75 * masked.median_width);
+  EXPECT_LE(tally.error_p95, masked.error_p95);
 }
 
 TEST(UnscoredMassTest, GuessesAreNearWhereKeysWeighAlike) {
