@@ -68,9 +68,10 @@ std::int32_t ListIndex::ListOf(RowIndex row) const {
 }
 
 std::unique_ptr<DeadKeys> ListIndex::NoneDead() const {
-  return std::make_unique<DeadKeys>(
-      Bitmap(lists_.key_count()),
-      std::vector<float>(lists_.counts.begin(), lists_.counts.end()));
+  auto none = std::make_unique<DeadKeys>();
+  none->positions = Bitmap(lists_.key_count());
+  none->live_counts = lists_.counts;
+  return none;
 }
 
 void ListIndex::Kill(RowIndex row, DeadKeys& dead) const {
