@@ -86,7 +86,7 @@ void ListCarry::Finish(AttentionState& state, ScanStats& stats) {
   for (const Part& part : parts_) {
     parts.push_back(
         {part.lists, part.eligible ? &*part.eligible : nullptr, part.dead});
-    masked |= part.eligible.has_value() && part.dead == nullptr;
+    masked |= parts.back().masked();
   }
   const VisitedMass visited = {
       .query = query_,

@@ -425,7 +425,6 @@ void ListIndex::AddUnscored(const ListVisit& visit,
            pass.LogSum(visit.scores, std::numeric_limits<float>::infinity()),
        .log_farther_sum =
            pass.LogSum(visit.scores, FartherScore(visit.scores, visit.lists)),
-       .masked = eligible != nullptr && pass.query().dead == nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - pass.taken_count(),
@@ -460,7 +459,6 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
        .lists = visit.lists(),
        .log_sum = visit.log_sum(),
        .log_farther_sum = visit.log_farther_sum(),
-       .masked = eligible != nullptr && query.dead == nullptr,
        .eligible_rate = key_share_ * static_cast<double>(eligible_count) /
                         static_cast<double>(lists_.key_count()),
        .rest_count = eligible_count - visit.scored_count(),
@@ -470,11 +468,11 @@ ScanStats ListIndex::FinishFloats(const ScanQuery& query,
 }
 
 void ListIndex::AddUnscored(const ScanQuery& query,
-                            const EligibleRows* eligible,
-                            const VisitedMass& visited, AttentionState& state,
-                            ScanStats& stats) const {
+                            const EligibleRows* eligible, VisitedMass visited,
+                            AttentionState& state, ScanStats& stats) const {
   const ListPart part = {&lists_, eligible,
                          eligible != nullptr ? query.dead : nullptr};
+  visited.masked = part.masked();
   UnscoredGuess guess;
   if (!training_->mass->Guess(query.known_masses, {&part, 1}, visited, guess)) {
     return;

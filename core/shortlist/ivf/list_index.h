@@ -240,7 +240,7 @@ class ListIndex : public IvfIndex {
                    std::int64_t eligible_count, AttentionState& state,
                    ScanStats& stats) const;
   void AddUnscored(const ScanQuery& query, const EligibleRows* eligible,
-                   const VisitedMass& visited, AttentionState& state,
+                   VisitedMass visited, AttentionState& state,
                    ScanStats& stats) const;
   // Returns the stats of a visit. If it was not of all lists (`complete`), also
   // adds the guessed mass of the others.

@@ -22,8 +22,8 @@ constexpr CodeBits kBits = CodeBits::k4;
 // used without draws.
 constexpr double kMaxLogDeviation = 0.2;
 constexpr double kMaxOtherSpread = 0.1;
-// If dead keys are predicted to have held more than this share, draws say more
-// than the prediction of the others.
+// Dead keys that are predicted to have held more than this share would make
+// intervals wider than those of draws, at flat temperatures first.
 constexpr double kMaxDeadShare = 0.1;
 // Deviation of the mass of dead keys as a share of what it is predicted to have
 // been: they need not have been like the other keys of their lists.
@@ -191,11 +191,8 @@ std::int64_t ScoreBlocks(const VisitedMass& visited,
               of_block + kCodeRows, kMinusInfinityF);
     std::int64_t eligible = draw.count;
     if (part.dead != nullptr) {
-      part.dead->positions.ForEachSet(
-          draw.begin, draw.begin + draw.count, [&](std::int64_t position) {
-            of_block[position - first] = kMinusInfinityF;
-            --eligible;
-          });
+      eligible = part.dead->LeaveLive(draw.begin, draw.count,
+                                      of_block + (draw.begin - first));
     } else if (part.eligible != nullptr) {
       for (std::int64_t p = draw.begin; p < draw.begin + draw.count; ++p) {
         const RowIndex row = lists.rows[p];
@@ -435,8 +432,9 @@ double UnscoredMass::DeadShare(std::span<const ListPart> parts,
   const auto has_dead = [](const ListPart& part) {
     return part.dead != nullptr;
   };
+  if (std::ranges::none_of(parts, has_dead)) return 0;
   const float max = prediction.Max();
-  if (max == kMinusInfinityF || std::ranges::none_of(parts, has_dead)) return 0;
+  if (max == kMinusInfinityF) return 0;
   thread_local std::vector<float> of_key;
   prediction.ExpsOfKeys(1, max, of_key);
   double sum = 0;
@@ -444,7 +442,7 @@ double UnscoredMass::DeadShare(std::span<const ListPart> parts,
     part.dead = nullptr;
     sum += SumOfPart(part, of_key);
   }
-  return std::max(0.0, 1 - SumOfParts(parts, of_key) / sum);
+  return sum > 0 ? std::max(0.0, 1 - SumOfParts(parts, of_key) / sum) : 0;
 }
 
 double UnscoredMass::LogScoreVariance(const ListMeans& means,

@@ -58,6 +58,8 @@ struct ListPart {
   const EligibleRows* eligible = nullptr;  // null: all keys are
   const DeadKeys* dead = nullptr;          // not null: all others are eligible
 
+  // True if it is not known how many keys of each list are eligible.
+  bool masked() const { return eligible != nullptr && dead == nullptr; }
   // The number of keys of each list that are not known to be dead.
   std::span<const float> counts() const {
     return dead != nullptr ? dead->live_counts : lists->counts;
@@ -84,8 +86,7 @@ struct VisitedMass {
   // of 0.
   double log_sum = 0;
   double log_farther_sum = 0;
-  // True if it is not known how many keys of each list are eligible.
-  bool masked = false;
+  bool masked = false;          // some part is, see ListPart
   double eligible_rate = 1;     // share of all keys that is eligible
   std::int64_t rest_count = 0;  // eligible keys of the other lists
   // Mean square distance of the keys from their lists' means; 0: as in Learn.

@@ -235,18 +235,12 @@ void CodePass::Take(std::int64_t list, std::int64_t begin, std::int64_t count,
   if (pools) pool_.Add(list, begin, count, logits, partition.max);
 }
 
-// Dead keys are few, and visited one by one. Otherwise uses no branch, because
-// whether a row is eligible cannot be predicted.
+// Uses no branch for other masks than dead keys, because whether a row is
+// eligible cannot be predicted.
 std::int64_t CodePass::LeaveEligible(std::int64_t begin, std::int64_t count,
                                      float* logits) const {
   if (query_->dead != nullptr) {
-    std::int64_t live_count = count;
-    query_->dead->positions.ForEachSet(
-        begin, begin + count, [&](std::int64_t position) {
-          logits[position - begin] = kMinusInfinityF;
-          --live_count;
-        });
-    return live_count;
+    return query_->dead->LeaveLive(begin, count, logits);
   }
   const EligibleRows eligible(*query_);
   const RowIndex* rows = lists_->rows.data() + begin;

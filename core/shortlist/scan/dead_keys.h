@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/bitmap.h"
+#include "core/base/minus_infinity.h"
 
 namespace attendant {
 
@@ -15,6 +16,18 @@ namespace attendant {
 struct DeadKeys {
   Bitmap positions;                // by position in the lists
   std::vector<float> live_counts;  // by list
+
+  // Sets the logits of dead keys in [begin, begin + count) to -infinity, and
+  // returns how many keys are left.
+  std::int64_t LeaveLive(std::int64_t begin, std::int64_t count,
+                         float* logits) const {
+    std::int64_t live_count = count;
+    positions.ForEachSet(begin, begin + count, [&](std::int64_t position) {
+      logits[position - begin] = kMinusInfinityF;
+      --live_count;
+    });
+    return live_count;
+  }
 
   std::int64_t memory_bytes() const {
     return positions.memory_bytes() +

@@ -12,9 +12,9 @@
 #include <memory>
 #include <numeric>
 #include <random>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "core/attention/softmax/log_add.h"
 #include "core/base/bitmap.h"
 #include "core/shortlist/ivf/ivf_index.h"
@@ -237,9 +237,7 @@ Tally Count(double temperature, const Bitmap* allowed = nullptr,
     const std::vector<ListPart> of_case = c.parts();
     VisitedMass visited = c.visited();
     if (!parts.empty()) {
-      visited.masked = std::ranges::any_of(parts, [](const ListPart& part) {
-        return part.eligible != nullptr && part.dead == nullptr;
-      });
+      visited.masked = std::ranges::any_of(parts, &ListPart::masked);
     }
     EXPECT_TRUE(
         Keys().mass.Guess(parts.empty() ? of_case : parts, visited, guess));
