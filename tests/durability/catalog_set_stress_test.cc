@@ -1,5 +1,6 @@
 // Runs everything at once on one set of catalogs: writes, reads, index builds,
-// aliases, stored snapshots, and catalogs that are created and deleted.
+// aliases, stored snapshots, and catalogs and models that are created and
+// deleted.
 // Compares what readers see with what the writers know: nothing acknowledged is
 // missing, nothing deleted returns, no write is seen by half.
 //
@@ -25,6 +26,7 @@
 #include "core/catalog/query/attend.h"
 #include "core/storage/snapshots/snapshot_files.h"
 #include "tests/durability/flags.h"
+#include "tests/support/random_model.h"
 #include "tests/support/scratch_directory.h"
 #include "tests/support/split_mix.h"
 #include "tests/support/status_matchers.h"
@@ -321,6 +323,22 @@ class CatalogSetStressTest : public ::testing::Test {
     CheckAnswer(*snapshot, RandomQuery(random));
   }
 
+  // Creates and deletes a model while others list it.
+  void ReplaceModel(std::uint64_t random) {
+    const auto created = set_->models().Create(
+        "model", RandomMultiHeadModel(static_cast<std::uint32_t>(random)), {});
+    ASSERT_OK(created);
+    ASSERT_OK(set_->DeleteModel((*created)->name));
+  }
+
+  void ListAll(std::uint64_t /*random*/) {
+    EXPECT_TRUE(set_->models().damages().empty());
+    EXPECT_LE(set_->models().List({}, 10).size(), 1u);
+    EXPECT_TRUE(set_->damages().empty());
+    EXPECT_GE(set_->List("", 10).size(), 2u);
+    EXPECT_GE(set_->ListAliases("", 10).size(), 1u);
+  }
+
   // A stored snapshot contains everything acknowledged before it.
   void StoreAndRestore(std::uint64_t random) {
     std::vector<std::int64_t> from;
@@ -374,6 +392,8 @@ TEST_F(CatalogSetStressTest, ReadersSeeWhatWasWritten) {
   Start("builds", [this](std::uint64_t random) { Rebuild(random); });
   Start("browser", [this](std::uint64_t random) { Browse(random); });
   Start("drops", [this](std::uint64_t random) { ComeAndGo(random); });
+  Start("models", [this](std::uint64_t random) { ReplaceModel(random); });
+  Start("lister", [this](std::uint64_t random) { ListAll(random); });
   Start("snapshots", [this](std::uint64_t random) { StoreAndRestore(random); });
   for (std::thread& thread : threads_) thread.join();
   CheckAll();

@@ -21,6 +21,8 @@ namespace {
 
 constexpr absl::string_view kReady = "attendantd ready on ";
 constexpr absl::string_view kHttp = "attendantd http on ";
+// Two stacks, and what was where.
+constexpr std::size_t kMaxReportSize = 20000;
 // Generous, for sanitizers and a busy machine.
 constexpr int kPatienceMs = 60000;
 
@@ -50,6 +52,17 @@ std::string ReadUntilReady(int fd) {
   return output;
 }
 
+// Where the line begins in which a sanitizer reports what it found, or npos.
+std::size_t ReportBegin(const std::string& log) {
+  std::size_t at = std::string::npos;
+  for (const char* words : {"Sanitizer: ", ": runtime error: "}) {
+    at = std::min(at, log.find(words));
+  }
+  if (at == std::string::npos) return at;
+  const std::size_t line_end = log.rfind('\n', at);
+  return line_end == std::string::npos ? 0 : line_end + 1;
+}
+
 }  // namespace
 
 ServerProcess::ServerProcess(Process process, int out, std::string output,
@@ -62,7 +75,7 @@ ServerProcess::ServerProcess(Process process, int out, std::string output,
       http_address_(AddressIn(output_, kHttp)) {}
 
 ServerProcess::~ServerProcess() {
-  CheckInternalErrors();
+  CheckLog();
   close(out_);
 }
 
@@ -70,10 +83,15 @@ ServerProcess::~ServerProcess() {
 // written: a call is logged before it is answered, and of many failures in one
 // second at least the first is logged. A call without a line has the same code
 // as another failure.
-void ServerProcess::CheckInternalErrors() {
-  if (std::exchange(checked_internal_errors_, true)) return;
+void ServerProcess::CheckLog() {
+  if (std::exchange(checked_log_, true)) return;
+  const std::string all = log();
+  const std::size_t report = ReportBegin(all);
+  if (report != std::string::npos) {
+    ADD_FAILURE() << all.substr(report, kMaxReportSize);
+  }
   bool found = false;
-  for (const absl::string_view line : absl::StrSplit(log(), '\n')) {
+  for (const absl::string_view line : absl::StrSplit(all, '\n')) {
     if (!absl::StrContains(line, R"("event":"call_failed")") ||
         !absl::StrContains(line, R"("code":"INTERNAL")")) {
       continue;
@@ -130,7 +148,7 @@ int ServerProcess::Stop() {
 
 int ServerProcess::Wait(absl::Duration timeout) {
   const int exit_status = process_.Wait(timeout);
-  CheckInternalErrors();
+  CheckLog();
   return exit_status;
 }
 

@@ -63,8 +63,8 @@ class ServerProcess {
   ServerProcess(Process process, int out, std::string output,
                 std::unique_ptr<ScratchDirectory> log_directory);
 
-  // Reports at most once.
-  void CheckInternalErrors();
+  // Reports internal errors and what a sanitizer found, at most once.
+  void CheckLog();
 
   Process process_;
   const int out_;  // the end of its standard output to read from
@@ -73,7 +73,7 @@ class ServerProcess {
   std::string address_;
   std::string http_address_;
   bool expects_internal_errors_ = false;
-  bool checked_internal_errors_ = false;
+  bool checked_log_ = false;
 };
 
 }  // namespace attendant

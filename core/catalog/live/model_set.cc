@@ -180,7 +180,8 @@ absl::Status ModelSet::Delete(const ModelName& name) {
 std::map<std::pair<std::string, std::int64_t>, absl::Status> ModelSet::damages()
     const {
   std::map<Id, absl::Status> damages;
-  for (const auto& [id, entry] : *versions_.Load()) {
+  const std::shared_ptr<const Versions> now = versions_.Load();
+  for (const auto& [id, entry] : *now) {
     if (!entry.damage.ok()) damages[id] = entry.damage;
   }
   MutexLock lock(&mutex_);
