@@ -27,6 +27,10 @@ inline const google::protobuf::MethodDescriptor* FindRpc(
   return nullptr;
 }
 
+inline std::string RpcPath(const google::protobuf::MethodDescriptor& method) {
+  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
+}
+
 inline std::unique_ptr<google::protobuf::Message> NewMessage(
     const google::protobuf::Descriptor* type) {
   return std::unique_ptr<google::protobuf::Message>(
