@@ -21,7 +21,7 @@ namespace {
 
 // Incremented when the file layout or the content of learned data changes;
 // files of other versions are rebuilt.
-constexpr std::uint32_t kVersion = 6;
+constexpr std::uint32_t kVersion = 7;
 // The size of encoded rows per block.
 constexpr std::size_t kRowBlockBytes = std::size_t{1} << 20;
 // The maximum number, since a manifest is read as a whole.

@@ -221,7 +221,7 @@ struct ListIndex::Group {
   Few<Route> routes;
   Few<ListVisit*> choosing;  // by lists
   Few<ListChoice> choices;
-  Few<ListVisit*> proving;  // with 8 bits, then with 4
+  Few<ListVisit*> proving;  // the near lists first
   Few<std::int64_t> near_list_counts;
   // [complete][reading], see kReadings.
   Few<ListVisit*> shares[2][kReadings];
@@ -301,6 +301,7 @@ void ListIndex::AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
   visit.pass = &pass;
   visit.lists.clear();
   visit.knows_products = false;
+  visit.far.Clear();
   visit.status = pass.Poll();
   if (!visit.status.ok()) return;
   if (route.carry != nullptr && route.carry->has_choice()) {
@@ -309,13 +310,12 @@ void ListIndex::AddToGroup(ScanTask& task, std::size_t i, ListScratch& scratch,
     group.choosing.push_back(&visit);
     group.choices.push_back(ChoiceOf(route, task.state->top().k()));
   }
-  const bool proves_by_4 =
-      route.near_list_count > 0 && pass.MayRead(CodeBits::k4);
-  if (proves_by_4) {
+  bool by_4 = pass.bits() == CodeBits::k4;
+  if (route.near_list_count > 0) {
     group.proving.push_back(&visit);
     group.near_list_counts.push_back(route.near_list_count);
+    by_4 |= pass.MayRead(CodeBits::k4);
   }
-  const bool by_4 = proves_by_4 || pass.bits() == CodeBits::k4;
   group.shares[route.complete ? 1 : 0][ReadingOf(by_4, pass)].push_back(&visit);
 }
 
@@ -347,7 +347,10 @@ void ListIndex::TakeNearLists(std::span<ListVisit* const> visits,
         logits.data(), list_count(), least, visit.lists.data())));
   }
   TakeLists(lists_, visits);
-  for (ListVisit* visit : visits) visit->pass->Read(CodeBits::k4);
+  for (ListVisit* visit : visits) {
+    if (visit->status.ok()) FindFar(*visit);
+    if (visit->pass->MayRead(CodeBits::k4)) visit->pass->Read(CodeBits::k4);
+  }
 }
 
 std::optional<double> ListIndex::GreatRate(const ScanQuery& query) const {
@@ -391,6 +394,7 @@ absl::StatusOr<ScanStats> ListIndex::FinishPass(const Route& route,
   ScanStats stats;
   ATTENDANT_RETURN_IF_ERROR(pass.Finish(complete, state, stats));
   stats.visited_list_count = complete ? list_count() : visited_count;
+  if (!visit.far.empty()) AddFar(visit.far, state, stats);
   if (route.complete || (complete && route.carry == nullptr)) return stats;
   if (route.carry != nullptr) {
     route.carry->Add(

@@ -143,8 +143,9 @@ class ListIndex : public IvfIndex {
     bool deep = false;
     // The wanted recall exceeds that which numbers of lists are learned for.
     bool above_target = false;
-    // For a proof: lists read with 8 bits, after which the others are read with
-    // 4; 0: all with 8.
+    // For a proof: lists read first, with 8 bits. The others are read with 4 if
+    // those may be read, and not at all where none of the best can be. 0: all
+    // lists are read with 8.
     std::int64_t near_list_count = 0;
     double eligible_rate = 1;
     ListCarry* carry = nullptr;  // null: shares nothing with other indexes
@@ -228,10 +229,15 @@ class ListIndex : public IvfIndex {
                                        AttentionState& state) const;
   // Returns near_list_count of a proof for the k best.
   std::int64_t NearListsFor(std::int64_t k) const;
-  // Takes the nearest lists with 8 bits, and then sets the passes to read 4
-  // bits.
+  // Takes the nearest lists with 8 bits, finds the far ones, and then sets
+  // passes to read 4 bits if they may.
   void TakeNearLists(std::span<ListVisit* const> visits,
                      std::span<const std::int64_t> list_counts) const;
+  // Sets the visit's far lists, after it took the nearest.
+  void FindFar(ListVisit& visit) const;
+  // Adds what is known of them.
+  void AddFar(const FarLists& far, AttentionState& state,
+              ScanStats& stats) const;
   bool StartPass(const ScanQuery& query, std::int64_t k, bool all_eligible,
                  Route& route, CodePass& pass) const;
   // Adds to the state the guessed mass of the lists that were not visited.

@@ -13,15 +13,6 @@ namespace {
 // From this many keys on, 4 bits are read first: they then save more than it
 // costs to score the keys from floats that they leave in question.
 constexpr std::int64_t kKeysFor4Bits = 1000;
-// A proof over at least kKeysForTwoReadings keys reads the lists that hold most
-// of the keys near the best with 8 bits, and the others with 4. The near lists
-// are at least kNearShare of all lists, and enough for kNearKeysPerBest times
-// the wanted number of keys. If they would be more than kMaxNearShare, all
-// lists are read with 8 bits.
-constexpr std::int64_t kKeysForTwoReadings = 20000;
-constexpr double kNearShare = 1.0 / 32;
-constexpr std::int64_t kNearKeysPerBest = 4;
-constexpr double kMaxNearShare = 1.0 / 4;
 
 }  // namespace
 
@@ -46,16 +37,6 @@ bool ListIndex::ProofCostsLess(std::int64_t probe_count) const {
   return key_count * cost_of_code <
          list_count * kCostOfList +
              probes * (kCostOfVisit + key_count / list_count * cost_of_code);
-}
-
-std::int64_t ListIndex::NearListsFor(std::int64_t k) const {
-  if (lists_.key_count() < kKeysForTwoReadings) return 0;
-  const double share =
-      std::max(kNearShare, static_cast<double>(kNearKeysPerBest * k) /
-                               static_cast<double>(lists_.key_count()));
-  if (share > kMaxNearShare) return 0;
-  return static_cast<std::int64_t>(
-      std::ceil(share * static_cast<double>(list_count())));
 }
 
 // Sets how many lists are visited, or by which margin.

@@ -86,20 +86,23 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
   const std::int64_t chunk_count =
       (block_count + kChunkBlocks - 1) / kChunkBlocks;
   std::vector<Totals> chunks(static_cast<std::size_t>(chunk_count), none);
-  std::vector<std::uint64_t> hashes(static_cast<std::size_t>(key_count_));
+  OfKeys of_keys;
+  of_keys.hashes.resize(static_cast<std::size_t>(key_count_));
+  of_keys.norms.resize(static_cast<std::size_t>(key_count_));
   ForEachPart(chunk_count, thread_count,
               [&](std::int64_t begin, std::int64_t end) {
                 for (std::int64_t c = begin; c < end; ++c) {
                   EncodeBlocks(source, c * kChunkBlocks,
                                std::min((c + 1) * kChunkBlocks, block_count),
-                               chunks[c], hashes.data());
+                               chunks[c], of_keys);
                 }
               });
   totals_ = std::move(none);
   totals_.usable = key_count_ > 0;
   for (const Totals& chunk : chunks) totals_.Add(chunk);
   if (totals_.usable) {
-    CountRepeats(offsets, hashes);
+    FindListNorms(offsets, of_keys.norms);
+    CountRepeats(offsets, of_keys.hashes);
     return;
   }
   // Files must not contain memory that was never written.
@@ -109,8 +112,7 @@ KeyCodes::KeyCodes(MatrixView keys, std::span<const float> factors,
 }
 
 void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
-                            std::int64_t end, Totals& totals,
-                            std::uint64_t* hashes) {
+                            std::int64_t end, Totals& totals, OfKeys& of_keys) {
   const std::int64_t dim = source.keys.dim;
   AlignedBuffer<float> rotated(static_cast<std::size_t>(dim * kRows));
   AlignedBuffer<float> errors_4(static_cast<std::size_t>(dim * kRows));
@@ -143,9 +145,11 @@ void KeyCodes::EncodeBlocks(const Source& source, std::int64_t begin,
       const double norm = std::sqrt(square_norm);
       totals.usable &= norm <= kMaxNorm;
       totals.max_norm = std::max(totals.max_norm, norm);
+      of_keys.norms[p] = static_cast<float>(kSlack * norm);
     }
     rotation_.ApplyToBlock(rotated.data());
-    EncodeBlock(rotated.data(), block, totals, errors_4.data(), hashes);
+    EncodeBlock(rotated.data(), block, totals, errors_4.data(),
+                of_keys.hashes.data());
   }
   for (std::int64_t d = 0; d < dim; ++d) {
     double& sum = totals.errors_4[d];
@@ -203,6 +207,15 @@ void KeyCodes::EncodeBlock(const float* rotated, std::int64_t block,
         std::max(totals.error_per_scale_8, per_scale(sums.square_errors_8[r]));
     totals.error_per_scale_4 =
         std::max(totals.error_per_scale_4, per_scale(sums.square_errors_4[r]));
+  }
+}
+
+void KeyCodes::FindListNorms(std::span<const std::int64_t> offsets,
+                             std::span<const float> norms) {
+  for (std::size_t list = 0; list + 1 < offsets.size(); ++list) {
+    const auto begin = norms.begin() + offsets[list];
+    const auto end = norms.begin() + offsets[list + 1];
+    list_norms_.push_back(begin == end ? 0 : *std::max_element(begin, end));
   }
 }
 
@@ -292,10 +305,10 @@ void KeyCodes::PrefetchScales(std::int64_t begin, std::int64_t end) const {
 }
 
 std::int64_t KeyCodes::memory_bytes() const {
-  return static_cast<std::int64_t>(high_plane_.size() + low_plane_.size() +
-                                   scales_.size() * sizeof(float) +
-                                   repeats_.size() * sizeof(float) +
-                                   totals_.errors_4.size() * sizeof(double));
+  return static_cast<std::int64_t>(
+      high_plane_.size() + low_plane_.size() + scales_.size() * sizeof(float) +
+      repeats_.size() * sizeof(float) + list_norms_.size() * sizeof(float) +
+      totals_.errors_4.size() * sizeof(double));
 }
 
 void KeyCodes::Save(ByteSink& sink) const {
@@ -305,6 +318,7 @@ void KeyCodes::Save(ByteSink& sink) const {
   sink.PutArray(low_plane_.span());
   sink.PutArray(scales_.span());
   sink.PutArray(std::span<const float>(repeats_));
+  sink.PutArray(std::span<const float>(list_norms_));
   sink.Put(totals_.max_scale);
   sink.Put(totals_.scale_sum);
   sink.Put(totals_.square_scale_sum);
@@ -334,6 +348,7 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
   codes.scales_ = source.GetArray<AlignedBuffer<float>>(
       [](const auto& scales) { PreferHugePages(scales); });
   codes.repeats_ = source.GetArray<std::vector<float>>();
+  codes.list_norms_ = source.GetArray<std::vector<float>>();
   codes.totals_.max_scale = source.Get<float>();
   codes.totals_.scale_sum = source.Get<double>();
   codes.totals_.square_scale_sum = source.Get<double>();

@@ -84,8 +84,12 @@ class KeyCodes {
   double RepeatsOf(std::int64_t list) const {
     return repeats_.empty() ? 1 : repeats_[list];
   }
-  // The greatest norm among the coded vectors.
+  // The greatest norm among the coded vectors, and among those of a list.
   double max_norm() const { return totals_.max_norm; }
+  float MaxNormOf(std::int64_t list) const { return list_norms_[list]; }
+  bool KnowsLists(std::size_t list_count) const {
+    return list_norms_.size() == list_count;
+  }
   double ErrorPerScale(CodeBits bits) const {
     return bits == CodeBits::k4 ? totals_.error_per_scale_4
                                 : totals_.error_per_scale_8;
@@ -153,15 +157,22 @@ class KeyCodes {
     void Add(const Totals& others);
   };
   struct Source;
+  // What is made of each key while it is coded.
+  struct OfKeys {
+    std::vector<std::uint64_t> hashes;  // of the code
+    std::vector<float> norms;           // of the coded vector, rounded up
+  };
 
   // Codes the keys of blocks [begin, end), and stops at the first that is not
-  // usable. hashes[p] receives a hash of the code of key p.
+  // usable.
   void EncodeBlocks(const Source& source, std::int64_t begin, std::int64_t end,
-                    Totals& totals, std::uint64_t* hashes);
+                    Totals& totals, OfKeys& of_keys);
   // Quantises the rotated rows of one block, [dim, 16]. Adds the errors of the
   // codes of 4 bits to errors_4 [dim, 16].
   void EncodeBlock(const float* rotated, std::int64_t block, Totals& totals,
                    float* errors_4, std::uint64_t* hashes);
+  void FindListNorms(std::span<const std::int64_t> offsets,
+                     std::span<const float> norms);
   // Sets repeats_. Sorts the hashes of each list.
   void CountRepeats(std::span<const std::int64_t> offsets,
                     std::span<std::uint64_t> hashes);
@@ -171,7 +182,8 @@ class KeyCodes {
   AlignedBuffer<std::uint8_t> high_plane_;
   AlignedBuffer<std::uint8_t> low_plane_;
   AlignedBuffer<float> scales_;
-  std::vector<float> repeats_;  // [lists]; empty: all 1
+  std::vector<float> repeats_;     // [lists]; empty: all 1
+  std::vector<float> list_norms_;  // [lists], see MaxNormOf
   Totals totals_ = {.usable = false, .errors_4 = {}};
 };
 

@@ -150,7 +150,8 @@ absl::StatusOr<InvertedLists> InvertedLists::Load(
       lists.inverse_norms.size() == lists.rows.size() &&
       lists.codes.key_count() == lists.key_count() &&
       lists.codes.dim() == lists.dim && lists.codes.has_low_plane() &&
-      lists.codes.TellsRepeatsOf(list_count);
+      lists.codes.TellsRepeatsOf(list_count) &&
+      (!lists.codes.usable() || lists.codes.KnowsLists(list_count));
   if (!fits) return absl::DataLossError("its lists are not those of its keys");
   lists.CountKeys();
   lists.means = std::move(means);

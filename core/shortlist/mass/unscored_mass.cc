@@ -529,8 +529,6 @@ bool UnscoredMass::UsesPrediction(const VisitedMass& visited,
   return !visited.masked && trust.log_deviation < kMaxLogDeviation;
 }
 
-// If the keys are distributed differently, the accuracy of M was learned for
-// other keys.
 bool UnscoredMass::LieAlike(const VisitedMass& visited) const {
   if (visited.square_distance == 0 || square_distance_ == 0) return true;
   return std::abs(visited.square_distance / square_distance_ - 1) <

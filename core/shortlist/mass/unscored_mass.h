@@ -173,6 +173,10 @@ class UnscoredMass {
   bool Guess(std::span<const ListPart> parts, const VisitedMass& visited,
              UnscoredGuess& guess) const;
 
+  // True if the keys are distributed as those of Learn. Otherwise the accuracy
+  // of M was learned for other keys.
+  bool LieAlike(const VisitedMass& visited) const;
+
   // PredictLists and LogUnseen are the two parts of a guess; they require
   // usable(). Sets log_sums to log M_l of all lists, as if all their keys were
   // eligible; -infinity for visited and empty lists.
@@ -303,10 +307,8 @@ class UnscoredMass {
   // `most` is at most kDraws.
   static Draws Draw(std::span<const ListPart> parts, const VisitedMass& visited,
                     const Prediction& prediction, std::int64_t most);
-  // Decide whether the prediction alone is the guess; LieAlike is true if the
-  // keys are distributed as those of Learn.
+  // Decides whether the prediction alone is the guess.
   static bool UsesPrediction(const VisitedMass& visited, const Trust& trust);
-  bool LieAlike(const VisitedMass& visited) const;
   static UnscoredGuess GuessByPrediction(const VisitedMass& visited,
                                          double log_predicted,
                                          const Trust& trust);

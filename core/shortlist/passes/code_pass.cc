@@ -8,6 +8,7 @@
 #include <limits>
 #include <numbers>
 
+#include "core/attention/softmax/log_add.h"
 #include "core/base/minus_infinity.h"
 #include "core/base/status.h"
 #include "core/kernels/kernels.h"
@@ -278,6 +279,20 @@ void CodePass::Keep(std::int64_t begin, std::int64_t count, const float* logits,
     kept_.size += upper >= threshold_ ? 1 : 0;
   }
   if (kept_.size >= capacity_) Shrink(false);
+}
+
+float CodePass::LeastOfBest() {
+  Shrink(false);
+  return threshold_;
+}
+
+double CodePass::LogTaken() const {
+  double log_sum = kMinusInfinity;
+  for (const Taken& taken : taken_) {
+    log_sum =
+        LogAdd(log_sum, taken.partition.max + std::log(taken.partition.sum));
+  }
+  return log_sum;
 }
 
 // Called while there is no threshold, for the keys of one take: sets the

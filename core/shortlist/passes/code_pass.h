@@ -103,6 +103,15 @@ class CodePass {
   // True if KeepAll was called since Start.
   bool keeps_all() const { return keeps_all_; }
 
+  // A logit that at least k of the keys taken so far have, or a greater one, if
+  // `certified`; -infinity if fewer were taken.
+  float LeastOfBest();
+  // Log of the sum of exp(logit), by code, over what was taken so far.
+  double LogTaken() const;
+  // Bounds the rounding of a logit that is computed as the sum of the list's
+  // and the rest.
+  double LogitRounding() const { return 2.0 * margin_; }
+
   // Takes keys [begin, begin + count), the first of which is in `list`.
   // `logits` are their logits by code, which are overwritten.
   void Take(std::int64_t list, std::int64_t begin, std::int64_t count,

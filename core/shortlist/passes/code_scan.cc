@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <utility>
 
 #include "core/base/aligned_buffer.h"
 #include "core/kernels/code_blocks.h"
@@ -101,6 +102,60 @@ void TakeOthers(const InvertedLists& lists, std::int64_t list,
   }
 }
 
+// Keys [begin, end) of one chunk, and the visits that take some of them;
+// nobody takes others of the chunk.
+struct Stretch {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t chunk_end = 0;
+  std::vector<ListVisit*> visits;
+};
+
+// Widens the stretch, which is in a chunk that begins at `begin`, by the keys
+// that the visit takes in that chunk. Calls for a visit must be in the order of
+// chunks, starting with next_ahead == 0.
+void Widen(const InvertedLists& lists, std::int64_t begin, ListVisit& visit,
+           Stretch& stretch) {
+  const auto begin_of = [&](std::size_t own) {
+    return lists.offsets[static_cast<std::size_t>(visit.lists[own])];
+  };
+  const auto end_of = [&](std::size_t own) {
+    return lists.offsets[static_cast<std::size_t>(visit.lists[own]) + 1];
+  };
+  const std::int64_t end = stretch.chunk_end;
+  std::size_t& own = visit.next_ahead;
+  std::int64_t first = begin;
+  for (; own < visit.lists.size() && begin_of(own) <= first; ++own) {
+    first = std::max(first, end_of(own));
+    if (first >= end) return;
+  }
+  // Where the visit's last key in the chunk ends.
+  std::int64_t last = end;
+  std::int64_t left_out_end = first;
+  for (; own < visit.lists.size() && begin_of(own) < end; ++own) {
+    if (begin_of(own) > left_out_end) last = begin_of(own);
+    left_out_end = end_of(own);
+    if (left_out_end >= end) break;
+  }
+  if (left_out_end < end) last = end;
+  stretch.begin = std::min(stretch.begin, first);
+  stretch.end = std::max(stretch.end, last);
+  stretch.visits.push_back(&visit);
+}
+
+// Sets `stretch` to the next from the chunk at `begin` on, or to no visits.
+void FindStretch(const InvertedLists& lists, std::int64_t begin,
+                 std::span<ListVisit* const> visits, Stretch& stretch) {
+  stretch.visits.clear();
+  for (; begin < lists.key_count() && stretch.visits.empty();
+       begin = stretch.chunk_end) {
+    stretch.chunk_end = ChunkEnd(begin, lists.key_count());
+    stretch.begin = stretch.chunk_end;
+    stretch.end = begin;
+    for (ListVisit* visit : visits) Widen(lists, begin, *visit, stretch);
+  }
+}
+
 void PollAll(std::vector<ListVisit*>& visits) {
   std::erase_if(visits, [](ListVisit* visit) {
     visit->status = visit->pass->Poll();
@@ -172,24 +227,27 @@ void TakeOtherLists(const InvertedLists& lists,
     passes.clear();
     for (ListVisit* visit : together) {
       visit->next_own = 0;
+      visit->next_ahead = 0;
       if (!visit->knows_products) passes.push_back(visit->pass);
     }
     CodePass::ScoreAllLists(passes);
     std::int64_t list = 0;
     std::int64_t chunk_count = 0;
-    const std::int64_t end = lists.key_count();
-    for (std::int64_t begin = 0; begin < end && !together.empty();
-         begin = ChunkEnd(begin, end)) {
-      while (lists.offsets[static_cast<std::size_t>(list) + 1] <= begin) {
+    thread_local Stretch now;
+    thread_local Stretch next;
+    FindStretch(lists, 0, together, now);
+    while (!now.visits.empty() && !together.empty()) {
+      FindStretch(lists, now.chunk_end, together, next);
+      while (lists.offsets[static_cast<std::size_t>(list) + 1] <= now.begin) {
         ++list;
       }
       if (++chunk_count % kPollChunks == 0) PollAll(together);
-      if (together.empty()) break;
-      const std::int64_t chunk_end = ChunkEnd(begin, end);
-      reader.Read(begin, chunk_end, chunk_end, together,
+      reader.Read(now.begin, now.end,
+                  next.visits.empty() ? now.end : next.begin, now.visits,
                   [&](ListVisit& visit, float* logits) {
-                    TakeOthers(lists, list, begin, chunk_end, logits, visit);
+                    TakeOthers(lists, list, now.begin, now.end, logits, visit);
                   });
+      std::swap(now, next);
     }
   }
 }

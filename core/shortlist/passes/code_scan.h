@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "core/shortlist/lists/inverted_lists.h"
+#include "core/shortlist/mass/far_lists.h"
 #include "core/shortlist/passes/code_pass.h"
 
 namespace attendant {
@@ -20,15 +21,20 @@ struct ListVisit {
   std::vector<std::int32_t> lists;
   std::span<const float> scores;  // of all lists, if they were chosen by them
   bool knows_products = false;    // the pass has the products of its lists
-  std::size_t next_own = 0;  // next index in `lists` while others are taken
+  FarLists far;                   // lists that are not taken at all
+  // Next indexes in `lists` while others are taken, and while it is looked
+  // ahead for them.
+  std::size_t next_own = 0;
+  std::size_t next_ahead = 0;
   absl::Status status;
 };
 
 // Makes each visit's pass take all keys of its lists.
 void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits);
 
-// Makes each visit's pass take all keys of the other lists. Each visit's lists
-// must ascend. All passes must read the same bits.
+// Makes each visit's pass take all keys of the other lists, except those that
+// are far. Each visit's lists must ascend; afterwards they include the far
+// ones. All passes must read the same bits.
 void TakeOtherLists(const InvertedLists& lists,
                     std::span<ListVisit* const> visits);
 

@@ -21,6 +21,7 @@
 #include "core/shortlist/ivf/list_index.h"
 #include "core/shortlist/passes/code_pass.h"
 #include "core/shortlist/passes/list_scratch.h"
+#include "core/shortlist/scan/dead_keys.h"
 #include "tests/core/shortlist/scan_fixture.h"
 #include "tests/support/status_matchers.h"
 
@@ -202,6 +203,80 @@ TEST_P(CodeScanTest, WithoutBoundsTheBestAreProvenToo) {
       EXPECT_GE(std::sqrt(squares / kQueries), 0.35) << temperature;
     }
   }
+}
+
+// Clusters are so tight that most lists can hold none of the best keys, and
+// hardly any mass.
+const Data& Tight() {
+  static const Data* const data = new Data(1, 0.3f);
+  return *data;
+}
+
+// Over all rows, and beside dead ones.
+TEST(FarListsTest, AProofNeedNotReadThem) {
+  constexpr std::int64_t kListCount = 96;
+  Bitmap gone(kRows);
+  const std::unique_ptr<DeadKeys> dead = Tight().index->NoneDead();
+  for (RowIndex row = 0; row < kRows; row += 7) {
+    gone.Set(row);
+    Tight().index->Kill(row, *dead);
+  }
+  for (const bool masked : {false, true}) {
+    for (const double temperature : {0.1, 0.05, 0.02}) {
+      int covered = 0;
+      std::int64_t read = 0;
+      for (std::int64_t q = 0; q < kQueries; ++q) {
+        ScanQuery query = QueryAt(Tight(), q, temperature);
+        if (masked) {
+          query.excluded = &gone;
+          query.dead = dead.get();
+          query.eligible_count = kRows - (kRows + 6) / 7;
+        }
+        query.exhaustive = true;
+        const Answer exact = AnswerOf(Tight(), query);
+        query.exhaustive = false;
+        query.goals.recall = 1;
+        const Answer answer = AnswerOf(Tight(), query);
+        read += answer.stats.visited_list_count;
+        ASSERT_TRUE(answer.stats.results_exact);
+        ASSERT_TRUE(answer.stats.knows_mass);
+        EXPECT_EQ(answer.stats.complete,
+                  answer.stats.visited_list_count == kListCount);
+        EXPECT_EQ(answer.stats.scored_count == exact.partition.count,
+                  answer.stats.complete);
+        ASSERT_EQ(answer.partition.count, exact.partition.count);
+        ASSERT_EQ(RowsOf(answer.top), RowsOf(exact.top));
+        for (std::size_t i = 0; i < exact.top.size(); ++i) {
+          EXPECT_EQ(answer.top[i].logit, exact.top[i].logit);
+        }
+        const double log_partition = *answer.partition.LogPartition();
+        const double error =
+            std::abs(log_partition - *exact.partition.LogPartition());
+        EXPECT_LE(error, 0.003) << temperature;
+        const double deviation =
+            std::exp(0.5 * answer.stats.log_variance - log_partition);
+        covered += error <= 1.96 * deviation ? 1 : 0;
+      }
+      // Of 24 intervals that hold 95 % each, fewer than 19 hold once in 1,000.
+      EXPECT_GE(covered, 19) << temperature;
+      EXPECT_LT(read, kQueries * kListCount / (temperature < 0.1 ? 2 : 1))
+          << temperature;
+    }
+  }
+}
+
+// Unless it is not known which keys of them are eligible.
+TEST(FarListsTest, AreReadUnderAMask) {
+  Bitmap most(kRows);
+  for (RowIndex row = 0; row < kRows; ++row) {
+    if (row % 5 != 0) most.Set(row);
+  }
+  ScanQuery query = QueryAt(Tight(), 1, 0.05);
+  query.goals.recall = 1;
+  ASSERT_FALSE(AnswerOf(Tight(), query).stats.complete);
+  query.allowed = &most;
+  query.eligible_count = kRows / 5 * 4;
+  EXPECT_TRUE(AnswerOf(Tight(), query).stats.complete);
 }
 
 // For a query far from every key, thousands of keys lie about the margin of
@@ -653,6 +728,19 @@ TEST_P(CodeScanTest, ManyThatVisitListsAreAsAlone) {
     }
   }
   ExpectTogetherAsAlone(data(), queries);
+}
+
+// Each leaves out other lists.
+TEST(FarListsTest, AreLeftOutTogetherAsAlone) {
+  std::vector<ScanQuery> queries;
+  for (std::int64_t i = 0; i < 150; ++i) {
+    ScanQuery& query = queries.emplace_back(
+        QueryAt(Tight(), i % kQueries, i % 3 == 0 ? 0.05 : 0.1));
+    query.goals.recall = 1;
+    // Shares the pass, and takes all lists.
+    if (i % 16 == 5) query.logit_factor = 2;
+  }
+  ExpectTogetherAsAlone(Tight(), queries);
 }
 
 INSTANTIATE_TEST_SUITE_P(NormsSpread, CodeScanTest, ::testing::Bool());
