@@ -18,7 +18,7 @@ namespace {
 
 // If the variance of a logit exceeds this, its code says too little of
 // exp(logit).
-constexpr double kMaxVariance = 0.5;
+constexpr double kMaxCodeVariance = 0.5;
 // 95 % of means of kDraws skewed draws are below this many deviations.
 constexpr double kOneSided = 2;
 
@@ -50,7 +50,7 @@ bool ListGroups::Start() {
   }
   variance_per_square_scale_ = coded_.LogitVariancePerSquareScale(CodeBits::k8);
   const double max_scale = lists.codes.max_scale();
-  if (variance_per_square_scale_ * max_scale * max_scale > kMaxVariance) {
+  if (variance_per_square_scale_ * max_scale * max_scale > kMaxCodeVariance) {
     return false;
   }
   scored_of_list_.assign(static_cast<std::size_t>(lists.list_count()), -1);

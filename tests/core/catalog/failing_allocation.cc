@@ -17,15 +17,25 @@ thread_local bool is_spared = false;
 
 }  // namespace
 
+// Of OpenMP, where the program has it.
+extern "C" int omp_get_level() __attribute__((weak));
+
 // A sanitizer replaces operator new itself.
 #if !defined(ABSL_HAVE_ADDRESS_SANITIZER) && \
     !defined(ABSL_HAVE_THREAD_SANITIZER)
 namespace {
 
+// FAISS allocates in parallel regions, from which no exception may escape: the
+// process ends there, whatever the callers of FAISS do.
+bool InParallelRegion() {
+  return omp_get_level != nullptr && omp_get_level() > 0;
+}
+
 void* Allocate(std::size_t size) {
   if (none_is_left && left == 0) throw std::bad_alloc();
   if (left > 0 && --left == 0) throw std::bad_alloc();
-  if (!is_spared && left_elsewhere > 0 && --left_elsewhere == 0) {
+  if (!is_spared && left_elsewhere > 0 && !InParallelRegion() &&
+      --left_elsewhere == 0) {
     throw std::bad_alloc();
   }
   void* const memory = std::malloc(size == 0 ? 1 : size);

@@ -21,7 +21,8 @@ class FailingAllocation {
   bool befell() const;
 };
 
-// Like FailingAllocation, for the allocations of all threads but this one.
+// Like FailingAllocation, for the allocations of all threads but this one,
+// except in parallel regions of OpenMP.
 class FailingElsewhere {
  public:
   explicit FailingElsewhere(int nth);
