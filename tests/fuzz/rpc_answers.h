@@ -38,6 +38,7 @@ inline RpcAnswer CallRpc(const std::shared_ptr<grpc::Channel>& channel,
   return answer;
 }
 
+// Requires that no float of the message is NaN.
 inline void RequireNumbers(const google::protobuf::Message& message) {
   using google::protobuf::FieldDescriptor;
   const auto* reflection = message.GetReflection();
@@ -73,6 +74,7 @@ inline void RequireNumbers(const google::protobuf::Message& message) {
   }
 }
 
+// Requires of softmax weights that they are in [0, 1] and sum to at most 1.
 inline void CheckWeights(const v1::AttendResponse& response) {
   if (response.activation_kind() != v1::ACTIVATION_KIND_SOFTMAX) return;
   double sum = 0;

@@ -52,7 +52,8 @@ std::string ReadUntilReady(int fd) {
   return output;
 }
 
-// Where the line begins in which a sanitizer reports what it found, or npos.
+// Returns where the line begins in which a sanitizer reports what it found, or
+// npos.
 std::size_t ReportBegin(const std::string& log) {
   std::size_t at = std::string::npos;
   for (const char* words : {"Sanitizer: ", ": runtime error: "}) {

@@ -150,6 +150,7 @@ class Scanner {
  private:
   // Sums of segments add up, and so do their deviations and bounds.
   void MergeKnowledge(const ScanStats& stats) {
+    NoteFar(stats);
     scan_.complete &= stats.complete;
     scan_.exact &= stats.exact;
     scan_.results_exact &= stats.exact || stats.results_exact;
@@ -162,6 +163,18 @@ class Scanner {
     }
     scan_.log_lower = LogAdd(scan_.log_lower, stats.log_lower);
     scan_.log_upper = LogAdd(scan_.log_upper, stats.log_upper);
+  }
+
+  // Call before scan_.complete is updated.
+  void NoteFar(const ScanStats& stats) {
+    if (stats.complete) return;
+    if (!stats.far || !(scan_.complete || scan_.far)) {
+      scan_.far.reset();
+      return;
+    }
+    if (!scan_.far) scan_.far = FarKeys();
+    scan_.far->count += stats.far->count;
+    scan_.far->log_most = LogAdd(scan_.far->log_most, stats.far->log_most);
   }
 
   // Bounds what an exact segment added, considering float rounding: of its

@@ -40,6 +40,7 @@ struct HeadScan {
   std::int64_t visited_list_count = 0;
   // As in ScanStats, for all segments together; bounds only if certified.
   bool complete = true;
+  std::optional<FarKeys> far = std::nullopt;
   bool exact = true;
   bool results_exact = true;
   bool knows_mass = true;

@@ -148,11 +148,15 @@ Interval EffectiveCountInterval(const Parts& parts, MassMethod method) {
           parts.MostEffectiveCount(parts.Clamp(even))};
 }
 
-// If every key was scored from its code, an error e of a logit l changes the
-// log partition by its weight w times e, the entropy by w (mean - l) e, and the
-// log of the effective count by 2 w (1 - w count) e. The heaviest rows scored
-// from codes contribute most of these errors, and few of them, if any, weigh
-// more than the last of the shortlist.
+// If every key was scored from its code, or is far, an error e of a logit l
+// changes the log partition by its weight w times e, the entropy by w (mean -
+// l) e, and the log of the effective count by 2 w (1 - w count) e. The heaviest
+// rows scored from codes contribute most of these errors, and few of them, if
+// any, weigh more than the last of the shortlist.
+//
+// Far rows of weight w in all add at most h(w) + w (entropy of the others + log
+// of their number), where h(w) <= w (1 - log w), and change the sums of the
+// effective count by a factor of up to 1 + w and 1 + w (greatest weight) count.
 void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
   const SoftmaxPartition& all = scan.partition;
   const double mean = all.sum_gap / all.sum;
@@ -162,13 +166,19 @@ void Narrow(const HeadScan& scan, double distance, AttentionSpread& spread) {
       std::min(0.0, double{scan.shortlist.back().logit} - all.max);
   const double gap =
       1 + std::max(std::abs(greatest - mean), std::abs(mean_unkept - mean));
-  spread.entropy_interval->lower_bound = std::max(
-      spread.entropy_interval->lower_bound, *spread.entropy - distance * gap);
-  spread.entropy_interval->upper_bound = std::min(
-      spread.entropy_interval->upper_bound, *spread.entropy + distance * gap);
+  const FarKeys far_keys = scan.far.value_or(FarKeys());
+  const double far = std::exp(far_keys.log_most - all.max - std::log(all.sum));
+  const double of_far =
+      far > 0 ? far * (1 - std::log(far) + *spread.entropy +
+                       std::log(static_cast<double>(far_keys.count)))
+              : 0;
+  const double most = distance * gap + of_far;
+  Interval& entropy = *spread.entropy_interval;
+  entropy.lower_bound = std::max(entropy.lower_bound, *spread.entropy - most);
+  entropy.upper_bound = std::min(entropy.upper_bound, *spread.entropy + most);
   const double greatest_weight = std::exp(greatest) / all.sum;
   const double log_distance =
-      2 * distance * (1 + greatest_weight * spread.effective_count);
+      2 * (distance + far) * (1 + greatest_weight * spread.effective_count);
   Interval& count = spread.effective_count_interval;
   count.lower_bound = std::max(
       count.lower_bound, spread.effective_count * std::exp(-log_distance));
@@ -206,7 +216,7 @@ AttentionSpread SpreadOf(const HeadScan& scan, const PartitionError& error) {
   const Parts parts = PartsOf(scan, error);
   spread.entropy_interval = EntropyInterval(parts, error.method);
   spread.effective_count_interval = EffectiveCountInterval(parts, error.method);
-  if (scan.complete && error.method == MassMethod::kEstimate) {
+  if ((scan.complete || scan.far) && error.method == MassMethod::kEstimate) {
     Narrow(scan, error.most(), spread);
   }
   const double mean_gap = -all.sum_gap / all.sum;

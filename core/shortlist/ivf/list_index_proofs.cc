@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/attention/softmax/log_add.h"
+#include "core/base/normal_deviations.h"
 #include "core/shortlist/ivf/list_index.h"
 #include "core/shortlist/mass/far_lists.h"
 
@@ -23,6 +24,14 @@ constexpr std::int64_t kKeysForTwoReadings = 20000;
 constexpr double kNearShare = 1.0 / 32;
 constexpr std::int64_t kNearKeysPerBest = 4;
 constexpr double kMaxNearShare = 1.0 / 4;
+
+// A stated precision is left to the errors of codes.
+double FarShareOf(const ScanGoals& goals) {
+  constexpr double kPartOfPrecision = 1.0 / 4;
+  return goals.mass_precision > 0
+             ? std::min(kMaxFarShare, kPartOfPrecision * goals.mass_precision)
+             : kMaxFarShare;
+}
 
 }  // namespace
 
@@ -42,13 +51,13 @@ void ListIndex::FindFar(ListVisit& visit) const {
   const EligibleRows eligible(query);
   const ListPart part = {&lists_, IsMasked(query) ? &eligible : nullptr,
                          query.dead};
-  const double per_norm = std::abs(query.logit_factor) * pass.coded().norm();
-  if (part.masked() || per_norm == 0) return;
+  // The same as a score of ListMeans is multiplied by to get a logit.
+  const double per_norm = query.logit_factor * pass.coded().norm();
+  if (part.masked() || per_norm <= 0) return;
   // ListMeans::ScoreLists, from the logits of the means.
   thread_local std::vector<float> scores;
   scores.resize(static_cast<std::size_t>(list_count()));
-  const auto inverse =
-      static_cast<float>(1 / (query.logit_factor * pass.coded().norm()));
+  const auto inverse = static_cast<float>(1 / per_norm);
   for (std::size_t l = 0; l < scores.size(); ++l) {
     scores[l] = pass.list_logits()[l] * inverse + lists_.means->reaches[l];
   }
@@ -62,7 +71,8 @@ void ListIndex::FindFar(ListVisit& visit) const {
   const LogitReach reach = {.of_means = pass.list_logits(),
                             .per_norm = per_norm,
                             .rounding = pass.LogitRounding(),
-                            .least_of_best = pass.LeastOfBest()};
+                            .least_of_best = pass.LeastOfBest(),
+                            .max_share = FarShareOf(query.goals)};
   FindFarLists(*training_->mass->Load(query.known_masses), part, visited, reach,
                visit.far);
   const auto middle = static_cast<std::ptrdiff_t>(visit.lists.size());
@@ -76,6 +86,10 @@ void ListIndex::AddFar(const FarLists& far, AttentionState& state,
                        ScanStats& stats) const {
   state.AddUnkept(far.guess.partition());
   stats.log_variance = LogAdd(stats.log_variance, far.guess.log_variance);
+  stats.far = {
+      .count = far.guess.count,
+      .log_most = LogAdd(far.guess.log_sum, std::log(kNormalDeviations) +
+                                                far.guess.log_variance / 2)};
   stats.visited_list_count -= static_cast<std::int64_t>(far.lists.size());
   stats.complete = false;
   stats.exact = false;

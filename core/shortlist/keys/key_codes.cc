@@ -366,7 +366,10 @@ KeyCodes KeyCodes::Load(ByteSource& source, std::uint64_t seed) {
        codes.low_plane_.size() == 0) &&
       codes.scales_.size() == static_cast<std::size_t>(block_count * kRows) &&
       codes.totals_.errors_4.size() ==
-          static_cast<std::size_t>(codes.step_count() * kCodeDims);
+          static_cast<std::size_t>(codes.step_count() * kCodeDims) &&
+      std::ranges::all_of(codes.list_norms_, [](float norm) {
+        return norm >= 0 && std::isfinite(norm);
+      });
   if (!fits) source.Fail(absl::DataLossError("codes of another size"));
   return codes;
 }

@@ -84,8 +84,11 @@ class KeyCodes {
   double RepeatsOf(std::int64_t list) const {
     return repeats_.empty() ? 1 : repeats_[list];
   }
-  // The greatest norm among the coded vectors, and among those of a list.
+  // The greatest norm among the coded vectors.
   double max_norm() const { return totals_.max_norm; }
+  // The greatest norm among those of a list, rounded up; 0 if it is empty. Only
+  // if the codes are usable and of keys in lists: KnowsLists is true for as
+  // many.
   float MaxNormOf(std::int64_t list) const { return list_norms_[list]; }
   bool KnowsLists(std::size_t list_count) const {
     return list_norms_.size() == list_count;

@@ -596,6 +596,28 @@ void UnscoredMass::SetMeans(const ListMeans& means, const VisitedMass& visited,
       (exps.max + std::log(exps.sum));
 }
 
+UnscoredGuess UnscoredMass::GuessOfLists(const ListPart& part,
+                                         const VisitedMass& visited,
+                                         std::span<const std::int32_t> lists,
+                                         std::span<float> log_sums) const {
+  thread_local std::vector<float> of_lists;
+  of_lists.clear();
+  for (const std::int32_t list : lists) of_lists.push_back(log_sums[list]);
+  std::ranges::fill(log_sums, kMinusInfinityF);
+  UnscoredGuess guess;
+  double count = 0;
+  for (std::size_t i = 0; i < lists.size(); ++i) {
+    log_sums[lists[i]] = of_lists[i];
+    count += part.counts()[lists[i]];
+  }
+  const Prediction prediction = {part.lists->log_counts, log_sums};
+  const ListExps exps = prediction.Exps();
+  guess.count = static_cast<std::int64_t>(count);
+  guess.log_sum = LogPredictedSum({&part, 1}, prediction, exps);
+  SetMeans(*part.lists->means, visited, prediction, exps, guess);
+  return guess;
+}
+
 void UnscoredMass::AddGrowing(std::span<const ListPart> parts,
                               std::span<const GrowingPart> growing,
                               const Prediction& prediction,

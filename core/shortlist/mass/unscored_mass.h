@@ -182,6 +182,12 @@ class UnscoredMass {
   // eligible; -infinity for visited and empty lists.
   void PredictLists(const InvertedLists& lists, const VisitedMass& visited,
                     std::vector<float>& log_sums) const;
+  // Guesses the mass of these lists, whose predictions are in log_sums, as
+  // PredictLists sets them; those of other lists are overwritten. The variance
+  // is not set. `part` must not be masked.
+  UnscoredGuess GuessOfLists(const ListPart& part, const VisitedMass& visited,
+                             std::span<const std::int32_t> lists,
+                             std::span<float> log_sums) const;
   // Log of k sqrt(V g).
   double LogUnseen(const VisitedMass& visited) const {
     return LogUnseen(visited, TrustAt(visited));

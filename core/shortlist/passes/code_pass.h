@@ -103,13 +103,15 @@ class CodePass {
   // True if KeepAll was called since Start.
   bool keeps_all() const { return keeps_all_; }
 
-  // A logit that at least k of the keys taken so far have, or a greater one, if
-  // `certified`; -infinity if fewer were taken.
+  // For certified passes. Returns a logit that at least k of the keys taken so
+  // far have, or a greater one; -infinity if fewer than k were taken. Drops
+  // kept keys that are not among the best of these.
   float LeastOfBest();
-  // Log of the sum of exp(logit), by code, over what was taken so far.
+  // Returns the log of the sum of exp(logit), by code, over what was taken so
+  // far; -infinity if nothing was.
   double LogTaken() const;
-  // Bounds the rounding of a logit that is computed as the sum of the list's
-  // and the rest.
+  // For certified passes. Returns a bound of the rounding of a logit that is
+  // the sum of its list's and the rest.
   double LogitRounding() const { return 2.0 * margin_; }
 
   // Takes keys [begin, begin + count), the first of which is in `list`.

@@ -14,14 +14,15 @@
 
 namespace attendant {
 
-// A started pass, the lists that it takes (in this order if it is alone), and
-// its status: an interrupt ends this visit only.
+// A started pass, the lists that TakeLists takes (in this order if it is alone)
+// and TakeOtherLists leaves out, and its status: an interrupt ends this visit
+// only.
 struct ListVisit {
   CodePass* pass = nullptr;
   std::vector<std::int32_t> lists;
   std::span<const float> scores;  // of all lists, if they were chosen by them
   bool knows_products = false;    // the pass has the products of its lists
-  FarLists far;                   // lists that are not taken at all
+  FarLists far;                   // of `lists`, those that are never taken
   // Next indexes in `lists` while others are taken, and while it is looked
   // ahead for them.
   std::size_t next_own = 0;
@@ -32,9 +33,8 @@ struct ListVisit {
 // Makes each visit's pass take all keys of its lists.
 void TakeLists(const InvertedLists& lists, std::span<ListVisit* const> visits);
 
-// Makes each visit's pass take all keys of the other lists, except those that
-// are far. Each visit's lists must ascend; afterwards they include the far
-// ones. All passes must read the same bits.
+// Makes each visit's pass take all keys of the other lists. Each visit's lists
+// must ascend. All passes must read the same bits.
 void TakeOtherLists(const InvertedLists& lists,
                     std::span<ListVisit* const> visits);
 

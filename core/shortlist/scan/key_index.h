@@ -124,6 +124,12 @@ struct PooledError {
   double mean_square = 0;  // of the values' norms, weighed alike
 };
 
+// Eligible keys that a scan did not score because they hold next to nothing.
+struct FarKeys {
+  std::int64_t count = 0;
+  double log_most = kMinusInfinity;  // upper end of the log of their sum
+};
+
 // The outcome of a scan, and what it knows of the sum of exp(logit) over all
 // eligible rows in addition to the partition in the state, which is its best
 // guess.
@@ -133,6 +139,8 @@ struct ScanStats {
   // True if every eligible key with row < row_end was scored, from its floats
   // or only from its code.
   bool complete = false;
+  // If not complete: set if only these keys were not scored.
+  std::optional<FarKeys> far = std::nullopt;
   // True if every such key was scored from its floats: no logit in the
   // partition has a coding error.
   bool exact = false;

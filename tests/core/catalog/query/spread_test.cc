@@ -216,5 +216,44 @@ TEST(SpreadTest, IntervalsHoldWhereThatOfThePartitionDoes) {
   }
 }
 
+// What was guessed of them may be off by as much as they may hold.
+TEST(SpreadTest, FarRowsHardlyWidenTheIntervals) {
+  Rows rows = {.logits = {5, 4.5}};
+  for (int i = 0; i < 400; ++i) rows.logits.push_back(2 - i * 0.005f);
+  const std::vector<float> far(3000, -8);
+  const SoftmaxPartition far_partition = PartitionOf(far);
+  HeadScan scan = rows.Scan();
+  scan.partition.Merge(far_partition);
+  scan.unkept.Merge(far_partition);
+  const PartitionError error = {MassMethod::kEstimate, -0.002, 0.002};
+  const AttentionSpread wide = SpreadOf(scan, error);
+  scan.far = {.count = 3000, .log_most = *far_partition.LogPartition() + 0.7};
+  const AttentionSpread narrow = SpreadOf(scan, error);
+  const auto width = [](const Interval& interval) {
+    return interval.upper_bound - interval.lower_bound;
+  };
+  EXPECT_LT(width(*narrow.entropy_interval), width(*wide.entropy_interval) / 4);
+  EXPECT_LT(width(narrow.effective_count_interval),
+            width(wide.effective_count_interval) / 4);
+  // With twice as much, or nothing, or all of it on one row.
+  for (const std::vector<float>& others :
+       {std::vector<float>(6000, -8), std::vector<float>(),
+        std::vector<float>{-8 + std::log(3000.0f)}}) {
+    std::vector<float> all = rows.logits;
+    all.insert(all.end(), others.begin(), others.end());
+    const Truth truth = TruthOf(all);
+    EXPECT_GE(truth.entropy, narrow.entropy_interval->lower_bound);
+    EXPECT_LE(truth.entropy, narrow.entropy_interval->upper_bound);
+    EXPECT_GE(truth.effective_count,
+              narrow.effective_count_interval.lower_bound);
+    EXPECT_LE(truth.effective_count,
+              narrow.effective_count_interval.upper_bound);
+  }
+  // If they held nothing, as if all were complete, it would be narrower still.
+  scan.far = FarKeys();
+  EXPECT_LT(width(*SpreadOf(scan, error).entropy_interval),
+            width(*narrow.entropy_interval) / 2);
+}
+
 }  // namespace
 }  // namespace attendant

@@ -260,5 +260,37 @@ TEST(KeyCodesTest, CountsKeysThatAreThereAgain) {
   EXPECT_EQ(once.RepeatsOf(1), 1);
 }
 
+TEST(KeyCodesTest, KnowsHowFarAListsKeysAre) {
+  const KeyTable table = ClusteredKeys(40, 8, 3, 5);
+  const std::vector<float> means(3 * 8, 0.5f);
+  const std::vector<std::int64_t> offsets = {0, 25, 25, 40};
+  const std::vector<float> factors(40, 2.0f);
+  const KeyCodes codes(ViewOf(table), factors, {means.data(), 3, 8}, offsets,
+                       11, 2);
+  StringSink sink;
+  codes.Save(sink);
+  StringSource source(sink.bytes);
+  const KeyCodes loaded = KeyCodes::Load(source, 11);
+  ASSERT_OK(source.status());
+  ASSERT_TRUE(codes.KnowsLists(3));
+  ASSERT_TRUE(loaded.KnowsLists(3));
+  EXPECT_FALSE(loaded.KnowsLists(2));
+  for (int list = 0; list < 3; ++list) {
+    double greatest = 0;
+    for (std::int64_t p = offsets[list]; p < offsets[list + 1]; ++p) {
+      double square = 0;
+      for (const float component : table.keys[p]) {
+        square += std::pow(2.0 * component - 0.5, 2);
+      }
+      greatest = std::max(greatest, std::sqrt(square));
+    }
+    EXPECT_GE(codes.MaxNormOf(list), greatest);
+    EXPECT_LE(codes.MaxNormOf(list), 1.001 * greatest);
+    EXPECT_EQ(loaded.MaxNormOf(list), codes.MaxNormOf(list));
+  }
+  const KeyCodes without_lists(ViewOf(table), {}, 11);
+  EXPECT_FALSE(without_lists.KnowsLists(1));
+}
+
 }  // namespace
 }  // namespace attendant
