@@ -14,9 +14,6 @@ namespace {
 
 // Predictions take longer than reading this part of the keys.
 constexpr std::int64_t kLeastPart = 16;
-// Deviation of the mass of far lists as a share of what they are predicted to
-// hold.
-constexpr double kDeviation = 1;
 
 // Returns the lists that hold no key which weighs as much as the least of the
 // best, or exp(log_most); a prediction says nothing of such keys.
@@ -111,7 +108,8 @@ void FindFarLists(const UnscoredMass& mass, const ListPart& part,
   KeepLightest(lists, log_sums, log_most, light, far.lists);
   if (far.empty()) return;
   far.guess = mass.GuessOfLists(part, visited, far.lists, log_sums);
-  far.guess.log_variance = 2 * (far.guess.log_sum + std::log(kDeviation));
+  // They may hold nothing, or almost three times as much.
+  far.guess.log_variance = 2 * far.guess.log_sum;
   if (!std::isfinite(far.guess.log_sum)) far.Clear();
 }
 

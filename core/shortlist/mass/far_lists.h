@@ -22,9 +22,8 @@ struct FarLists {
   }
 };
 
-// Of what is known already, the share that far lists may hold. Of
-// Fashion-MNIST, a proof then leaves out half of the keys at a temperature of
-// .1, and at .02 as many as without a limit.
+// Of what is known already, the share that far lists may hold. docs/mass.md
+// says what that does to the partition.
 inline constexpr double kMaxFarShare = 1.0 / 2000;
 
 // What is known of a query's logits.

@@ -104,8 +104,8 @@ class CodePass {
   bool keeps_all() const { return keeps_all_; }
 
   // For certified passes. Returns a logit that at least k of the keys taken so
-  // far have, or a greater one; -infinity if fewer than k were taken. Drops
-  // kept keys that are not among the best of these.
+  // far have, or a greater one; -infinity if fewer than k were taken, +infinity
+  // if k is 0. Drops kept keys that are not among the best of these.
   float LeastOfBest();
   // Returns the log of the sum of exp(logit), by code, over what was taken so
   // far; -infinity if nothing was.

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "service/calls/methods.h"
+#include "tests/fuzz/rpc_requests.h"
 #include "tests/service/raw_call.h"
 #include "tests/service/secure_server.h"
 #include "tests/service/security/rpc_roles.h"
@@ -106,13 +107,6 @@ void Set(Message* message, const Path& path, const std::string& name) {
   }
 }
 
-std::unique_ptr<Message> NewMessage(const Descriptor* type) {
-  return std::unique_ptr<Message>(
-      google::protobuf::MessageFactory::generated_factory()
-          ->GetPrototype(type)
-          ->New());
-}
-
 // Builds a request whose names are all kInside except for one; -1: all are.
 std::string RequestBytes(const MethodDescriptor& method, int outside) {
   const std::unique_ptr<Message> request = NewMessage(method.input_type());
@@ -130,10 +124,6 @@ std::vector<const MethodDescriptor*> AllRpcs() {
         absl::StrCat(method.service, ".", method.name)));
   }
   return rpcs;
-}
-
-std::string PathOf(const MethodDescriptor& method) {
-  return absl::StrCat("/", method.service()->full_name(), "/", method.name());
 }
 
 class EveryRpcTest : public SecureServer {
@@ -165,7 +155,7 @@ class EveryRpcTest : public SecureServer {
   }
   grpc::StatusCode CodeOf(const std::string& token,
                           const MethodDescriptor& method) {
-    return Call(token, PathOf(method), RequestBytes(method, -1)).error_code();
+    return Call(token, RpcPath(method), RequestBytes(method, -1)).error_code();
   }
 
   std::vector<std::string> ServedServices() {
@@ -264,7 +254,7 @@ TEST_F(EveryRpcTest, NamesCatalogsOfItsTokenOnly) {
     EXPECT_EQ(count == 0, IsAmong(method->name(), kWithoutCatalog));
     for (int i = 0; i < count; ++i) {
       const grpc::Status status =
-          Call("inside", PathOf(*method), RequestBytes(*method, i));
+          Call("inside", RpcPath(*method), RequestBytes(*method, i));
       EXPECT_EQ(status.error_code(), grpc::StatusCode::PERMISSION_DENIED) << i;
       EXPECT_THAT(status.error_message(), HasSubstr("got \"shop\"")) << i;
     }
